@@ -1,0 +1,38 @@
+// Graph rewrites. Each takes a verified graph and returns a new, verified one that means the same; none relies on
+// another having run, except where it says so.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace tenon::ir {
+
+/// Replaces every composite by its composition of primitives, recursively.
+Graph decompose(const Graph& graph);
+
+/// One spelling for each thing: x*1, x+0 and double negation where exact; reshape of reshape, transpose of transpose,
+/// and views that change nothing go away. Never changes a bit of any result, NaN and signed zero included.
+Graph canonicalize(const Graph& graph);
+
+/// Evaluates map operators on literals, and full tensors of them, with the interpreter's own functions.
+Graph fold_constants(const Graph& graph);
+
+/// Merges nodes with the same op, operands and attributes (random ops too: they are pure).
+Graph eliminate_common_subexpressions(const Graph& graph);
+
+/// Drops nodes that no result needs; inputs stay.
+Graph eliminate_dead_code(const Graph& graph);
+
+struct Pass {
+  std::string_view name;
+  Graph (*run)(const Graph&);
+  std::string_view doc;
+};
+
+/// The passes between the user's graph and the planner, in order. `tenon dump --emit graph` can stop after each, and
+/// TENON_DISABLE can leave out any but decompose.
+std::span<const Pass> pass_table();
+
+}  // namespace tenon::ir

@@ -1,0 +1,25 @@
+// The text form (.tn) and the JSON form of a graph, both ways: parse(print(g)) == g.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace tenon::ir {
+
+/// Reads one graph. `file` names the source in errors. Error(parse) or Error(type) with line, column and remedy.
+Graph parse(std::string_view text, const std::string& file = "");
+/// Writes the graph so that parse gives an equal graph; literals of rank 0 stand inline.
+std::string print(const Graph& graph);
+
+Graph parse_json(std::string_view text, const std::string& file = "");
+std::string print_json(const Graph& graph);
+
+/// Reads a `.tn` or `.json` file ("-" is standard input, text form unless it starts with '{').
+Graph read_file(const std::string& path);
+
+/// Equal up to unnamed values' numbering, dead nodes, and places.
+bool same(const Graph& a, const Graph& b);
+
+}  // namespace tenon::ir
