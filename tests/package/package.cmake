@@ -1,0 +1,7 @@
+# The test `package`: installs Tenon into a temporary prefix, then configures, builds and runs the project in this folder
+# against it.
+add_test(NAME package COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DPROJECT=${CMAKE_CURRENT_LIST_DIR}
+                              -DCOMPILER=${CMAKE_CXX_COMPILER} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+                              -DSANITIZE=${TENON_SANITIZE} -DGENERATOR=${CMAKE_GENERATOR}
+                              -P ${CMAKE_CURRENT_LIST_DIR}/check.cmake)
+set_tests_properties(package PROPERTIES TIMEOUT 300 LABELS package ENVIRONMENT "${TENON_TEST_ENVIRONMENT}")
