@@ -106,7 +106,8 @@ std::string term_text(const DimTerm& term) {
 }  // namespace
 
 Dim DimTerms::make(std::int64_t constant, std::vector<DimTerm> terms) {
-  std::sort(terms.begin(), terms.end(), [](const DimTerm& a, const DimTerm& b) { return compare(a.atoms, b.atoms) < 0; });
+  std::sort(terms.begin(), terms.end(),
+            [](const DimTerm& a, const DimTerm& b) { return compare(a.atoms, b.atoms) < 0; });
   std::vector<DimTerm> merged;
   for (DimTerm& term : terms) {
     if (!merged.empty() && compare(merged.back().atoms, term.atoms) == 0) {
@@ -124,8 +125,9 @@ Dim DimTerms::make(std::int64_t constant, std::vector<DimTerm> terms) {
 }
 
 Dim Dim::symbol(const std::string& name) {
-  const bool valid = !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-                     std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
+  const bool valid =
+      !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
   if (!valid)
     throw Error(ErrorKind::type, fmt::format("'{}' is no name for a dimension", name), {},
                 "use up to 64 letters, digits and '_', not starting with a digit");
@@ -165,7 +167,8 @@ Dim operator*(const Dim& a, const Dim& b) {
 bool operator==(const Dim& a, const Dim& b) {
   const auto& x = DimTerms::of(a);
   const auto& y = DimTerms::of(b);
-  return a.constant_ == b.constant_ && std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const DimTerm& p, const DimTerm& q) {
+  return a.constant_ == b.constant_ &&
+         std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const DimTerm& p, const DimTerm& q) {
            return p.coefficient == q.coefficient && compare(p.atoms, q.atoms) == 0;
          });
 }
@@ -177,7 +180,8 @@ bool operator<(const Dim& a, const Dim& b) {
 
 Dim Dim::floor_div(std::int64_t divisor) const {
   if (divisor <= 0)
-    throw Error(ErrorKind::type, fmt::format("floor division of a dimension by {}", divisor), {}, "divide by a positive constant");
+    throw Error(ErrorKind::type, fmt::format("floor division of a dimension by {}", divisor), {},
+                "divide by a positive constant");
   // Take out the part that divides exactly: (q*d + r) floordiv d = q + (r floordiv d).
   std::vector<DimTerm> whole, rest;
   for (const DimTerm& term : DimTerms::of(*this)) {
@@ -192,7 +196,8 @@ Dim Dim::floor_div(std::int64_t divisor) const {
   if (rest.empty()) return outside;
   const Dim inside = DimTerms::make(constant_ - quotient_constant * divisor, std::move(rest));
   if (divisor == 1) return outside + inside;
-  auto atom = std::make_shared<const DimAtom>(DimAtom{fmt::format("floordiv({}, {})", inside.str(), divisor), inside, divisor});
+  auto atom =
+      std::make_shared<const DimAtom>(DimAtom{fmt::format("floordiv({}, {})", inside.str(), divisor), inside, divisor});
   return outside + DimTerms::make(0, {{{std::move(atom)}, 1}});
 }
 

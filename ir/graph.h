@@ -79,14 +79,16 @@ struct Graph {
   std::string name = "main";
   Symbols symbols;
   std::vector<Value> values;
-  std::vector<Node> nodes;           ///< definition order: operands come before their users
-  std::vector<ValueId> inputs;       ///< results of Op::input nodes, in signature order
-  std::vector<ValueId> outputs;      ///< in return order; a value may appear more than once
+  std::vector<Node> nodes;                 ///< definition order: operands come before their users
+  std::vector<ValueId> inputs;             ///< results of Op::input nodes, in signature order
+  std::vector<ValueId> outputs;            ///< in return order; a value may appear more than once
   std::vector<std::string> outputs_names;  ///< one for each output, unique
 
   const Type& type(ValueId value) const { return values[static_cast<std::size_t>(value)].type; }
   const Value& value(ValueId value) const { return values[static_cast<std::size_t>(value)]; }
-  const Node& producer(ValueId value) const { return nodes[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].producer)]; }
+  const Node& producer(ValueId value) const {
+    return nodes[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].producer)];
+  }
   const Node& node(NodeId node) const { return nodes[static_cast<std::size_t>(node)]; }
 };
 

@@ -39,8 +39,8 @@ struct InterpretOptions {
 
 /// Runs `graph` on `inputs` (in signature order). Symbols are bound from the input shapes; a symbol that no input
 /// decides must be in `bindings`. Returns the outputs in order. Error(argument) when inputs do not fit.
-std::vector<HostArray> interpret(const Graph& graph, const std::vector<HostArray>& inputs, const Bindings& bindings = {},
-                                 const InterpretOptions& options = {});
+std::vector<HostArray> interpret(const Graph& graph, const std::vector<HostArray>& inputs,
+                                 const Bindings& bindings = {}, const InterpretOptions& options = {});
 
 /// Binds the graph's symbols from concrete input shapes, and checks bounds, divisors and consistency.
 Bindings bind_symbols(const Graph& graph, const std::vector<std::vector<std::int64_t>>& input_shapes,
@@ -48,9 +48,9 @@ Bindings bind_symbols(const Graph& graph, const std::vector<std::vector<std::int
 
 /// How far `actual` is from what the graph means, judged against the interpreter and the spread of perturbed runs.
 struct Comparison {
-  bool equal = true;           ///< every element within its tolerance
+  bool equal = true;  ///< every element within its tolerance
   double max_abs_error = 0;
-  double max_rel_error = 0;    ///< relative to max(|expected|, smallest normal)
+  double max_rel_error = 0;        ///< relative to max(|expected|, smallest normal)
   double max_tolerance_ratio = 0;  ///< the worst error over its tolerance; > 1 means different
   std::int64_t mismatches = 0;
   std::int64_t undecided = 0;  ///< elements whose perturbed runs disagree on NaN, infinity or a discrete choice

@@ -42,6 +42,7 @@ constexpr const char* reduce_attributes(std::string_view name) {
   return name == "sum" || name == "prod" ? kWideningAttributes : kReduceAttributes;
 }
 
+// clang-format off
 constexpr Row kRows[] = {
 #define TENON_MAP(name, arity, takes, gives, real, integer, llvm_real, llvm_integer, cost, doc)              \
   {Op::name, Kind::map,        #name, arity, 1, Accepts::takes, Yields::gives, real, integer, llvm_real,     \
@@ -60,6 +61,7 @@ constexpr Row kRows[] = {
 #include "ir/ops.def"
 #undef OTHER
 };
+// clang-format on
 
 std::string_view trim(std::string_view text) {
   const auto first = text.find_first_not_of(' ');
@@ -69,8 +71,9 @@ std::string_view trim(std::string_view text) {
 
 AttrType attr_type(std::string_view name) {
   constexpr std::pair<std::string_view, AttrType> kNames[] = {
-      {"int", AttrType::integer},  {"ints", AttrType::integers}, {"real", AttrType::real}, {"bool", AttrType::boolean},
-      {"string", AttrType::string}, {"dtype", AttrType::dtype},  {"dims", AttrType::dims}, {"scalar", AttrType::scalar}};
+      {"int", AttrType::integer},  {"ints", AttrType::integers}, {"real", AttrType::real},
+      {"bool", AttrType::boolean}, {"string", AttrType::string}, {"dtype", AttrType::dtype},
+      {"dims", AttrType::dims},    {"scalar", AttrType::scalar}};
   for (const auto& [text, type] : kNames)
     if (text == name) return type;
   TENON_CHECK(false, "unknown attribute type '" + std::string(name) + "' in ops.def");
@@ -98,9 +101,20 @@ std::vector<AttrSpec> parse_attributes(std::string_view text) {
 std::vector<OpInfo> build_table() {
   std::vector<OpInfo> table;
   for (const Row& row : kRows)
-    table.push_back({row.op, row.kind, row.name, row.operands, row.results, row.accepts, row.yields,
-                     {row.real, row.llvm_real}, {row.integer, row.llvm_integer}, row.identity_real,
-                     row.identity_integer, row.cost, row.doc, parse_attributes(row.attributes)});
+    table.push_back({row.op,
+                     row.kind,
+                     row.name,
+                     row.operands,
+                     row.results,
+                     row.accepts,
+                     row.yields,
+                     {row.real, row.llvm_real},
+                     {row.integer, row.llvm_integer},
+                     row.identity_real,
+                     row.identity_integer,
+                     row.cost,
+                     row.doc,
+                     parse_attributes(row.attributes)});
   return table;
 }
 

@@ -6,18 +6,18 @@
 #include <string_view>
 
 // X(enumerator, spelling in the text form, bytes per element, class)
-#define TENON_DTYPES(X)             \
-  X(bool_, "bool", 1, boolean)      \
-  X(i8, "i8", 1, integer)           \
-  X(i16, "i16", 2, integer)         \
-  X(i32, "i32", 4, integer)         \
-  X(i64, "i64", 8, integer)         \
-  X(u8, "u8", 1, integer)           \
-  X(f16, "f16", 2, real)            \
-  X(bf16, "bf16", 2, real)          \
-  X(f32, "f32", 4, real)            \
-  X(f64, "f64", 8, real)            \
-  X(f8e4m3, "f8e4m3", 1, real)      \
+#define TENON_DTYPES(X)        \
+  X(bool_, "bool", 1, boolean) \
+  X(i8, "i8", 1, integer)      \
+  X(i16, "i16", 2, integer)    \
+  X(i32, "i32", 4, integer)    \
+  X(i64, "i64", 8, integer)    \
+  X(u8, "u8", 1, integer)      \
+  X(f16, "f16", 2, real)       \
+  X(bf16, "bf16", 2, real)     \
+  X(f32, "f32", 4, real)       \
+  X(f64, "f64", 8, real)       \
+  X(f8e4m3, "f8e4m3", 1, real) \
   X(f8e5m2, "f8e5m2", 1, real)
 
 namespace tenon {
@@ -83,8 +83,6 @@ constexpr bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DT
 
 /// The type in which a kernel computes on elements of `dtype`: f32 for every real type narrower than f32
 /// (values are rounded when stored or cast, see docs/numerics.md), the type itself otherwise.
-constexpr DType compute_type(DType dtype) {
-  return is_real(dtype) && dtype != DType::f64 ? DType::f32 : dtype;
-}
+constexpr DType compute_type(DType dtype) { return is_real(dtype) && dtype != DType::f64 ? DType::f32 : dtype; }
 
 }  // namespace tenon
