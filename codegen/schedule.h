@@ -1,0 +1,72 @@
+// Schedules: the numbers of one kernel. Plain data: printed, searched, cached. One struct for each kernel class, read
+// by both emitters; a field that means nothing to a target stays at its default.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "codegen/target.h"
+
+namespace tenon::codegen {
+
+struct Kernel;
+
+struct MapSchedule {
+  int threads = 256;       ///< CUDA: per block
+  int vector = 1;          ///< consecutive elements of the innermost axis that one thread or SIMD operation handles
+  int unroll = 1;          ///< vectors in flight per thread
+  bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
+  std::int64_t grain = 0;  ///< CPU: elements of one task
+};
+
+/// Who works on one row (one point of the kept axes).
+enum class RowMapping : std::uint8_t {
+  thread,  ///< a thread reduces a row alone
+  warp,    ///< the lanes of a warp share a row
+  block,   ///< a thread block shares a row
+  column,  ///< threads lie along the innermost kept axis and walk the reduced axes: coalesced outer reductions
+};
+
+struct ReduceSchedule {
+  RowMapping mapping = RowMapping::block;
+  int threads = 256;
+  int vector = 1;          ///< elements of the innermost axis per access
+  bool persistent = false; ///< the row stays in registers between rounds instead of being read again
+  int row_elements = 0;    ///< persistent: capacity per thread, in elements
+  std::int64_t grain = 0;  ///< CPU: rows of one task
+  int splits = 1;          ///< CPU: parts of the reduced axes reduced in parallel when there are few rows
+};
+
+enum class MainLoop : std::uint8_t {
+  simt,      ///< scalar FMA on registers, operands through shared memory: every dtype
+  mma_sync,  ///< warp-level tensor cores (sm_75: f16; sm_80 and later: f16, bf16, tf32)
+  cpu,       ///< packed panels and a vector micro-kernel
+};
+
+struct ContractSchedule {
+  MainLoop loop = MainLoop::simt;
+  int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block)
+  int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
+  int stages = 2;                             ///< tiles of operands in flight
+  int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
+  int micro_m = 0, micro_n = 0;               ///< CPU: micro-kernel
+};
+
+struct AttendSchedule {
+  MainLoop loop = MainLoop::simt;
+  int tile_q = 64, tile_kv = 64;
+  int warps = 4;
+  int stages = 1;
+  int vector = 1;  ///< elements per load of q, k and v
+};
+
+using Schedule = std::variant<MapSchedule, ReduceSchedule, ContractSchedule, AttendSchedule>;
+
+/// The heuristics' choice for `kernel` on `target`; the kernel's own schedule is not looked at.
+Schedule choose_schedule(const Kernel& kernel, const Target& target);
+
+/// "map threads=256 vector=4 unroll=1".
+std::string print(const Schedule& schedule);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,39 @@
+// Source: what an emitter makes of a Kernel — text (CUDA C++) or an LLVM module as text — with its entry and its
+// launch rule.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "codegen/target.h"
+
+namespace tenon::codegen {
+
+/// How many blocks (CUDA) or tasks (CPU) a launch has, as dimension expressions that are evaluated once the sizes are
+/// known. A grid of 0 blocks is not launched.
+struct LaunchRule {
+  Dim grid_x = 1, grid_y = 1, grid_z = 1;
+  std::int64_t max_grid_x = 0;  ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
+  int block = 256;              ///< threads; CPU: unused
+  int shared_bytes = 0;         ///< dynamic shared memory
+};
+
+struct Source {
+  std::string text;   ///< CUDA C++, or LLVM assembly
+  std::string entry;  ///< the function's name
+  LaunchRule launch;
+  std::vector<std::string> dims;  ///< symbols passed as int64 after the pointers, in order
+};
+
+/// CUDA C++ for `kernel`; includes no header. Parameters: one pointer per operand, then the dims as long long.
+Source emit_cuda(const Kernel& kernel, const Target& target);
+
+#ifdef TENON_WITH_CPU
+/// LLVM assembly for `kernel`: void entry(ptr pointers, ptr dims, i64 begin, i64 end) works on tasks [begin, end) of
+/// launch.grid_x; `pointers` is an array of operand pointers, `dims` of int64.
+Source emit_llvm(const Kernel& kernel, const Target& target);
+#endif
+
+}  // namespace tenon::codegen
