@@ -31,6 +31,12 @@ struct Row {
 };
 
 constexpr const char* NONE = "";
+
+// An expression of the table as text; NONE is no text.
+constexpr const char* text_of(const char* expression) {
+  return std::string_view(expression) == "NONE" ? NONE : expression;
+}
+
 constexpr const char* kReduceAttributes = "axis: ints = none, keepdims: bool = false";
 constexpr const char* kWideningAttributes = "axis: ints = none, keepdims: bool = false, dtype: dtype = none";
 
@@ -44,12 +50,12 @@ constexpr const char* reduce_attributes(std::string_view name) {
 
 // clang-format off
 constexpr Row kRows[] = {
-#define TENON_MAP(name, arity, takes, gives, real, integer, llvm_real, llvm_integer, cost, doc)              \
-  {Op::name, Kind::map,        #name, arity, 1, Accepts::takes, Yields::gives, real, integer, llvm_real,     \
-   llvm_integer, NONE, NONE, cost, map_attributes(Yields::gives, #name), doc},
+#define TENON_MAP(name, arity, takes, gives, real, integer, llvm_real, llvm_integer, cost, doc)                 \
+  {Op::name, Kind::map, #name, arity, 1, Accepts::takes, Yields::gives, text_of(#real), text_of(#integer),      \
+   llvm_real, llvm_integer, NONE, NONE, cost, map_attributes(Yields::gives, #name), doc},
 #define TENON_REDUCE(name, takes, gives, identity_real, identity_integer, real, integer, llvm_real, llvm_integer, doc) \
-  {Op::name, Kind::reduce, #name, 1, 1, Accepts::takes, Yields::gives, real, integer, llvm_real,                       \
-   llvm_integer, identity_real, identity_integer, 1, reduce_attributes(#name), doc},
+  {Op::name, Kind::reduce, #name, 1, 1, Accepts::takes, Yields::gives, text_of(#real), text_of(#integer), llvm_real,   \
+   llvm_integer, text_of(#identity_real), text_of(#identity_integer), 1, reduce_attributes(#name), doc},
 #define OTHER(kind, name, operands, results, attributes, doc)                                                   \
   {Op::name, Kind::kind, #name, operands, results, Accepts::Any, Yields::Special, NONE, NONE, NONE, NONE, NONE, \
    NONE, 0, attributes, doc},
