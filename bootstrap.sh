@@ -85,13 +85,13 @@ find_nvrtc() {
   [ -n "$found" ] && realpath -s "$found"
 }
 
-# NVIDIA's own wheel, unpacked into the build folder and nowhere else.
+# NVIDIA's own wheel, unpacked into the build folder and nowhere else. 13.0 is the release that the tests are kept with.
 download_nvrtc() {
   if ! python3 -m pip --version >/dev/null 2>&1; then
     command -v apt-get >/dev/null && apt_install python3-pip || return 1
   fi
   rm -rf build/nvrtc
-  quietly python3 -m pip install --quiet --target build/nvrtc 'nvidia-cuda-nvrtc>=13,<14' || { rm -rf build/nvrtc; return 1; }
+  quietly env PIP_ROOT_USER_ACTION=ignore python3 -m pip install --target build/nvrtc 'nvidia-cuda-nvrtc==13.0.*'
 }
 
 provide_nvrtc() {
