@@ -15,9 +15,9 @@ namespace tenon::codegen {
 
 /// One loop of a kernel's domain.
 struct Axis {
-  std::string name;       ///< "i0", "r1": what the emitters call it
+  std::string name;  ///< "i0", "r1": what the emitters call it
   Dim extent;
-  bool reduced = false;   ///< combined away by a reduction or contraction
+  bool reduced = false;  ///< combined away by a reduction or contraction
 };
 
 /// What is known while an index is simplified.
@@ -74,9 +74,9 @@ class Index {
 struct IndexAtom {
   enum class Kind : std::uint8_t { axis, value, floor_div, mod };
   Kind kind;
-  int id = 0;      ///< axis or instruction
-  Index operand;   ///< of floor_div and mod
-  Dim divisor;     ///< of floor_div and mod; the extent of a value
+  int id = 0;     ///< axis or instruction
+  Index operand;  ///< of floor_div and mod
+  Dim divisor;    ///< of floor_div and mod; the extent of a value
   std::string text;
 };
 

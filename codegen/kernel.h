@@ -53,23 +53,23 @@ enum class InstrKind : std::uint8_t {
 
 struct Instr {
   InstrKind kind = InstrKind::literal;
-  DType dtype = DType::f32;        ///< the graph's dtype of the value
-  ir::Op op = ir::Op::add;         ///< map, reduce
+  DType dtype = DType::f32;  ///< the graph's dtype of the value
+  ir::Op op = ir::Op::add;   ///< map, reduce
   std::vector<InstrId> args;
-  Access access;                   ///< load
-  Index index;                     ///< index, random
-  std::vector<Guard> guards;       ///< inside
-  std::vector<int> axes;           ///< reduce, contract: combined away, in row-major order
+  Access access;              ///< load
+  Index index;                ///< index, random
+  std::vector<Guard> guards;  ///< inside
+  std::vector<int> axes;      ///< reduce, contract: combined away, in row-major order
   ir::Scalar literal = 0.0;
-  std::int64_t stream = 0;         ///< random
-  int word = -1;                   ///< random
-  bool tf32 = false;               ///< contract
-  std::string note;                ///< the graph value it computes, for comments ("h = matmul"); sanitised
-  std::uint64_t depends = 0;       ///< bit a: the value varies along axis a
+  std::int64_t stream = 0;    ///< random
+  int word = -1;              ///< random
+  bool tf32 = false;          ///< contract
+  std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised
+  std::uint64_t depends = 0;  ///< bit a: the value varies along axis a
 };
 
 struct Store {
-  Access access;   ///< every element of the operand is written by exactly one point of the store's axes
+  Access access;  ///< every element of the operand is written by exactly one point of the store's axes
   InstrId value = -1;
 };
 
@@ -79,19 +79,19 @@ struct Operand {
   DType dtype = DType::f32;
   Shape shape;
   bool written = false;
-  std::string name;        ///< "in0", "out1": generated, never the user's
+  std::string name;  ///< "in0", "out1": generated, never the user's
 };
 
 struct Kernel {
-  std::string name;        ///< "k3_reduce": generated
+  std::string name;  ///< "k3_reduce": generated
   ir::KernelClass kernel_class = ir::KernelClass::map;
-  std::vector<Axis> axes;  ///< outermost first; reduced axes after the kept ones
+  std::vector<Axis> axes;         ///< outermost first; reduced axes after the kept ones
   std::vector<Operand> operands;  ///< inputs, then outputs: also the order of the kernel's pointer parameters
   std::vector<std::string> dims;  ///< symbols that the kernel takes as 64-bit integer parameters, after the pointers
   std::vector<Instr> body;        ///< definition order
   std::vector<Store> stores;
-  Symbols symbols;         ///< with the bounds and divisors of this specialisation
-  bool wide_index = false; ///< some offset may leave 31 bits: compute offsets in 64 bits
+  Symbols symbols;          ///< with the bounds and divisors of this specialisation
+  bool wide_index = false;  ///< some offset may leave 31 bits: compute offsets in 64 bits
   Schedule schedule;
 
   const Instr& instr(InstrId id) const { return body[static_cast<std::size_t>(id)]; }

@@ -31,11 +31,11 @@ enum class RowMapping : std::uint8_t {
 struct ReduceSchedule {
   RowMapping mapping = RowMapping::block;
   int threads = 256;
-  int vector = 1;          ///< elements of the innermost axis per access
-  bool persistent = false; ///< the row stays in registers between rounds instead of being read again
-  int row_elements = 0;    ///< persistent: capacity per thread, in elements
-  std::int64_t grain = 0;  ///< CPU: rows of one task
-  int splits = 1;          ///< CPU: parts of the reduced axes reduced in parallel when there are few rows
+  int vector = 1;           ///< elements of the innermost axis per access
+  bool persistent = false;  ///< the row stays in registers between rounds instead of being read again
+  int row_elements = 0;     ///< persistent: capacity per thread, in elements
+  std::int64_t grain = 0;   ///< CPU: rows of one task
+  int splits = 1;           ///< CPU: parts of the reduced axes reduced in parallel when there are few rows
 };
 
 enum class MainLoop : std::uint8_t {

@@ -12,16 +12,16 @@ struct Target {
   TargetKind kind = TargetKind::cpu;
 
   // CUDA
-  int sm = 90;                      ///< 10 * major + minor of the compute capability
-  std::string arch = "sm_90a";      ///< what NVRTC is told, feature suffix included
+  int sm = 90;                  ///< 10 * major + minor of the compute capability
+  std::string arch = "sm_90a";  ///< what NVRTC is told, feature suffix included
   int multiprocessors = 132;
   int shared_memory_per_block = 232448;  ///< opt-in limit, bytes
   int registers_per_block = 65536;
 
   // CPU
-  std::string cpu;                  ///< LLVM's name of the processor, "znver4"
-  std::string features;             ///< LLVM's feature string; decides code, so it is part of every key
-  int vector_bytes = 32;            ///< width of a SIMD register: 16, 32 or 64
+  std::string cpu;        ///< LLVM's name of the processor, "znver4"
+  std::string features;   ///< LLVM's feature string; decides code, so it is part of every key
+  int vector_bytes = 32;  ///< width of a SIMD register: 16, 32 or 64
   int threads = 1;
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
 
