@@ -4,6 +4,7 @@
 // that an IndexContext proves.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +41,9 @@ class Index {
   Index(Dim constant) : constant_(std::move(constant)) {}  // NOLINT: a dimension is an index
   static Index axis(int axis);
   /// The value of the kernel instruction `instruction`, known to lie in [0, extent).
-  static Index value(int instruction, Dim extent);
+  static Index value(int instruction, const Dim& extent);
+  /// The canonical form of constant + sum of terms.
+  static Index sum(Dim constant, std::vector<IndexTerm> terms);
 
   const Dim& constant() const { return constant_; }
   const std::vector<IndexTerm>& terms() const { return terms_; }
@@ -62,11 +65,6 @@ class Index {
   std::string str() const;
 
  private:
-  friend Index floor_div(const Index&, const Dim&, const IndexContext&);
-  friend Index mod(const Index&, const Dim&, const IndexContext&);
-  friend struct IndexAtom;
-  static Index make(Dim constant, std::vector<IndexTerm> terms);
-
   Dim constant_;
   std::vector<IndexTerm> terms_;
 };
