@@ -9,7 +9,6 @@
 #include <limits>
 #include <numeric>
 
-
 namespace tenon::codegen {
 namespace {
 
@@ -17,7 +16,9 @@ IndexAtomPtr make_atom(IndexAtom atom) {
   switch (atom.kind) {
     case IndexAtom::Kind::axis: atom.text = fmt::format("i{}", atom.id); break;
     case IndexAtom::Kind::value: atom.text = fmt::format("v{}", atom.id); break;
-    case IndexAtom::Kind::floor_div: atom.text = fmt::format("(({}) / ({}))", atom.operand.str(), atom.divisor.str()); break;
+    case IndexAtom::Kind::floor_div:
+      atom.text = fmt::format("(({}) / ({}))", atom.operand.str(), atom.divisor.str());
+      break;
     case IndexAtom::Kind::mod: atom.text = fmt::format("(({}) % ({}))", atom.operand.str(), atom.divisor.str()); break;
   }
   return std::make_shared<const IndexAtom>(std::move(atom));
@@ -137,7 +138,8 @@ bool merge_division_pair(std::vector<IndexTerm>& terms, Dim& constant) {
 Index Index::sum(Dim constant, std::vector<IndexTerm> terms) {
   std::vector<IndexTerm> merged;
   do {
-    std::sort(terms.begin(), terms.end(), [](const IndexTerm& a, const IndexTerm& b) { return a.atom->text < b.atom->text; });
+    std::sort(terms.begin(), terms.end(),
+              [](const IndexTerm& a, const IndexTerm& b) { return a.atom->text < b.atom->text; });
     merged.clear();
     for (IndexTerm& term : terms) {
       if (!merged.empty() && merged.back().atom->text == term.atom->text) {
@@ -177,10 +179,11 @@ Index operator*(const Index& a, const Dim& b) {
 }
 
 bool operator==(const Index& a, const Index& b) {
-  return a.constant_ == b.constant_ &&
-         std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(), [](const auto& x, const auto& y) {
-           return x.coefficient == y.coefficient && x.atom->text == y.atom->text;
-         });
+  return a.constant_ == b.constant_ && std::equal(a.terms_.begin(), a.terms_.end(), b.terms_.begin(), b.terms_.end(),
+                                                  [](const auto& x, const auto& y) {
+                                                    return x.coefficient == y.coefficient &&
+                                                           x.atom->text == y.atom->text;
+                                                  });
 }
 
 namespace {
@@ -199,7 +202,8 @@ void collect_values(const Index& index, std::vector<int>& values) {
 }  // namespace
 
 bool Index::depends_on(int axis) const {
-  return std::any_of(terms_.begin(), terms_.end(), [&](const IndexTerm& term) { return atom_depends_on(*term.atom, axis); });
+  return std::any_of(terms_.begin(), terms_.end(),
+                     [&](const IndexTerm& term) { return atom_depends_on(*term.atom, axis); });
 }
 
 std::optional<Dim> Index::coefficient(int axis) const {
@@ -243,7 +247,8 @@ Index floor_div(const Index& index, const Dim& divisor, const IndexContext& cont
   const auto [quotient, rest] = split_multiples(index, divisor);
   if (proven_inside(rest, divisor, context)) return quotient;
   if (const IndexAtom* atom = lone_atom(rest)) {
-    if (atom->kind == IndexAtom::Kind::floor_div) return quotient + floor_div(atom->operand, atom->divisor * divisor, context);
+    if (atom->kind == IndexAtom::Kind::floor_div)
+      return quotient + floor_div(atom->operand, atom->divisor * divisor, context);
     if (atom->kind == IndexAtom::Kind::mod)
       if (const auto blocks = atom->divisor.exact_div(divisor))
         return quotient + mod(floor_div(atom->operand, divisor, context), *blocks, context);
@@ -257,11 +262,13 @@ Index mod(const Index& index, const Dim& divisor, const IndexContext& context) {
   if (divisor.is(1)) return Index(0);
   const Index rest = split_multiples(index, divisor).rest;
   if (proven_inside(rest, divisor, context)) return rest;
-  if (const IndexAtom* atom = lone_atom(rest); atom && atom->kind == IndexAtom::Kind::mod && atom->divisor.exact_div(divisor))
+  if (const IndexAtom* atom = lone_atom(rest);
+      atom && atom->kind == IndexAtom::Kind::mod && atom->divisor.exact_div(divisor))
     return mod(atom->operand, divisor, context);
   if (const std::int64_t factor = common_factor(rest, divisor); factor > 1 && rest.constant().is_constant()) {
     const std::int64_t offset = rest.constant().constant() - rest.constant().floor_div(factor).constant() * factor;
-    return mod(divide_coefficients(rest, factor), Dim(divisor.constant() / factor), context) * Dim(factor) + Index(offset);
+    return mod(divide_coefficients(rest, factor), Dim(divisor.constant() / factor), context) * Dim(factor) +
+           Index(offset);
   }
   return atom_index(IndexAtom::Kind::mod, rest, divisor);
 }

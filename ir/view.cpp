@@ -16,13 +16,17 @@ Dim clamp_dim(const Dim& x, const Dim& low, const Dim& high, const Symbols& symb
   if ((x - high).bounds(symbols).min >= 0) return high;
   if ((low - x).bounds(symbols).min >= 0) return low;
   if ((high - x).bounds(symbols).min >= 0 && (x - low).bounds(symbols).min >= 0) return x;
-  throw Error(ErrorKind::type, fmt::format("slice: cannot tell whether {} lies within {} and {}", x.str(), low.str(), high.str()),
-              {}, "bound the dimension in the graph's where clause, or slice a constant extent");
+  throw Error(ErrorKind::type,
+              fmt::format("slice: cannot tell whether {} lies within {} and {}", x.str(), low.str(), high.str()), {},
+              "bound the dimension in the graph's where clause, or slice a constant extent");
 }
 
-Dim from_front(const Dim& bound, const Dim& extent) { return bound.is_constant() && bound.constant() < 0 ? extent + bound : bound; }
+Dim from_front(const Dim& bound, const Dim& extent) {
+  return bound.is_constant() && bound.constant() < 0 ? extent + bound : bound;
+}
 
-SliceRange slice_range(const Dim* start, const Dim* stop, std::int64_t step, const Dim& extent, const Symbols& symbols) {
+SliceRange slice_range(const Dim* start, const Dim* stop, std::int64_t step, const Dim& extent,
+                       const Symbols& symbols) {
   const bool forward = step > 0;
   const Dim low = forward ? Dim(0) : Dim(-1), high = forward ? extent : extent - 1;
   const auto given = [](const Dim* bound) { return bound != nullptr && !bound->is(kSliceEnd); };
@@ -32,8 +36,8 @@ SliceRange slice_range(const Dim* start, const Dim* stop, std::int64_t step, con
   const std::int64_t stride = forward ? step : -step;
   if (span.bounds(symbols).max <= 0) return {first, step, Dim(0)};
   if (span.bounds(symbols).min < 0)
-    throw Error(ErrorKind::type, fmt::format("slice: cannot tell whether {} comes before {}", first.str(), last.str()), {},
-                "bound the dimension in the graph's where clause");
+    throw Error(ErrorKind::type, fmt::format("slice: cannot tell whether {} comes before {}", first.str(), last.str()),
+                {}, "bound the dimension in the graph's where clause");
   return {first, step, (span + (stride - 1)).floor_div(stride)};
 }
 
@@ -61,14 +65,17 @@ std::vector<SliceRange> slice_ranges(const Attrs& attrs, const Shape& shape, con
   std::vector<SliceRange> ranges;
   for (const Dim& extent : shape) ranges.push_back({Dim(0), 1, extent});
   if (axes.size() > shape.size())
-    throw Error(ErrorKind::type, fmt::format("slice: {} axes of an operand of rank {}", axes.size(), rank), {}, "drop the surplus entries");
+    throw Error(ErrorKind::type, fmt::format("slice: {} axes of an operand of rank {}", axes.size(), rank), {},
+                "drop the surplus entries");
   normalize_axes(axes, rank);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const std::int64_t step = steps ? (*steps)[i] : 1;
     if (step == 0 || step == std::numeric_limits<std::int64_t>::min())
-      throw Error(ErrorKind::type, fmt::format("slice: step {}", step), {}, "use a step other than 0; negative steps go backwards");
+      throw Error(ErrorKind::type, fmt::format("slice: step {}", step), {},
+                  "use a step other than 0; negative steps go backwards");
     const auto axis = static_cast<std::size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
-    ranges[axis] = slice_range(starts ? &(*starts)[i] : nullptr, stops ? &(*stops)[i] : nullptr, step, shape[axis], symbols);
+    ranges[axis] =
+        slice_range(starts ? &(*starts)[i] : nullptr, stops ? &(*stops)[i] : nullptr, step, shape[axis], symbols);
   }
   return ranges;
 }
@@ -79,7 +86,8 @@ std::vector<int> permutation(const Attrs& attrs, int rank) {
   if (!attrs.has("perm")) return perm;
   const auto& given = attrs.get<std::vector<std::int64_t>>("perm");
   if (static_cast<int>(given.size()) != rank)
-    throw Error(ErrorKind::type, fmt::format("transpose: perm has {} entries and the operand has rank {}", given.size(), rank), {},
+    throw Error(ErrorKind::type,
+                fmt::format("transpose: perm has {} entries and the operand has rank {}", given.size(), rank), {},
                 "name every axis of the operand once");
   normalize_axes(given, rank);
   for (std::size_t i = 0; i < given.size(); ++i) perm[i] = static_cast<int>(given[i] < 0 ? given[i] + rank : given[i]);
