@@ -31,8 +31,8 @@ std::string_view words_for(const AttrValue& value) {
     constexpr std::string_view kScalars[] = {"a number", "an integer", "a bool"};
     return kScalars[scalar->index()];
   }
-  constexpr std::string_view kNames[] = {"an integer", "a list of integers", "a number", "a bool",
-                                         "a string",   "a dtype",            "a list of dimensions"};
+  constexpr std::string_view kNames[] = {"an integer", "a list of integers",  "a number", "a bool", "a string",
+                                         "a dtype",    "a list of dimensions"};
   return kNames[value.index()];
 }
 

@@ -69,8 +69,10 @@ ValueId append_one(Graph& graph, Op op, std::vector<ValueId> operands, Attrs att
 ValueId append_input(Graph& graph, const std::string& name, DType dtype, Shape shape, Place place) {
   for (ValueId input : graph.inputs)
     if (graph.value(input).name == name)
-      throw Error(ErrorKind::type, fmt::format("input '{}' is declared twice", name), place, "give each input its own name");
-  const ValueId value = append_one(graph, Op::input, {}, {{"dtype", dtype}, {"shape", std::move(shape)}}, std::move(place));
+      throw Error(ErrorKind::type, fmt::format("input '{}' is declared twice", name), place,
+                  "give each input its own name");
+  const ValueId value =
+      append_one(graph, Op::input, {}, {{"dtype", dtype}, {"shape", std::move(shape)}}, std::move(place));
   graph.values[static_cast<std::size_t>(value)].name = name;
   return value;
 }
@@ -81,14 +83,16 @@ ValueId append_literal(Graph& graph, Scalar value, DType dtype, Place place) {
   } catch (const Error& error) {
     throw Error(error.kind(), "literal " + error.message(), place, error.remedy());
   }
-  return append_one(graph, Op::full, {}, {{"shape", std::vector<Dim>{}}, {"value", value}, {"dtype", dtype}}, std::move(place));
+  return append_one(graph, Op::full, {}, {{"shape", std::vector<Dim>{}}, {"value", value}, {"dtype", dtype}},
+                    std::move(place));
 }
 
 void append_output(Graph& graph, ValueId value, const std::string& name) {
   TENON_CHECK(value >= 0 && static_cast<std::size_t>(value) < graph.values.size(),
               fmt::format("output {} is no value of the graph", value));
   if (std::find(graph.outputs_names.begin(), graph.outputs_names.end(), name) != graph.outputs_names.end())
-    throw Error(ErrorKind::type, fmt::format("there are two results named '{}'", name), {}, "give each result its own name");
+    throw Error(ErrorKind::type, fmt::format("there are two results named '{}'", name), {},
+                "give each result its own name");
   graph.outputs.push_back(value);
   graph.outputs_names.push_back(name);
 }

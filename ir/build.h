@@ -34,18 +34,6 @@ Shape broadcast(std::span<const Shape> shapes);
 /// `attrs` with ops.def's defaults filled in for what was not given.
 Attrs with_defaults(Op op, const Attrs& attrs);
 
-/// Where a slice reads along one axis: element i of the result is element start + i * step of the operand.
-struct SliceAxis {
-  Dim start;
-  std::int64_t step = 1;
-  Dim extent;
-  bool operator==(const SliceAxis&) const = default;
-};
-
-/// A slice node's attributes resolved by NumPy's rules, one for each axis of `operand`. Error(type) when the symbols'
-/// bounds do not decide where a limit lies.
-std::vector<SliceAxis> resolve_slice(const Attrs& attrs, const Shape& operand, const Symbols& symbols);
-
 /// Axes as the user wrote them (negative from the end), checked against `rank`, sorted, distinct.
 std::vector<int> normalize_axes(const std::vector<std::int64_t>& axes, int rank);
 

@@ -18,7 +18,8 @@ Expand expansion_of(Op op) {
 #define TENON_COMPOSITE(name, ...) {Op::name, &expand_##name},
 #include "ir/ops.def"
   };
-  const auto found = std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& row) { return row.first == op; });
+  const auto found =
+      std::find_if(std::begin(kTable), std::end(kTable), [&](const auto& row) { return row.first == op; });
   TENON_CHECK(found != std::end(kTable), fmt::format("{} is no composite", name_of(op)));
   return found->second;
 }
@@ -36,8 +37,7 @@ std::vector<Type> infer_composite(const Inference& in) {
   Graph scratch;
   scratch.symbols = in.symbols;
   std::vector<ValueId> operands;
-  for (const Type& type : in.operands)
-    operands.push_back(push_node(scratch, {Op::input, {}, {}, {}, {}}, {type})[0]);
+  for (const Type& type : in.operands) operands.push_back(push_node(scratch, {Op::input, {}, {}, {}, {}}, {type})[0]);
   std::vector<Type> types;
   for (ValueId result : expand_composite(scratch, in.op, operands, in.attrs, {})) types.push_back(scratch.type(result));
   return types;

@@ -53,7 +53,8 @@ std::vector<ValueId> expand_elu(const Expansion& e) {
   const ValueId x = e.operands[0];
   e.require_real(x);
   const ValueId zero = e.literal(0, x);
-  const ValueId curve = e(Op::mul, {e(Op::expm1, {e(Op::minimum, {x, zero})}), e.literal(e.attrs.get<double>("alpha"), x)});
+  const ValueId curve =
+      e(Op::mul, {e(Op::expm1, {e(Op::minimum, {x, zero})}), e.literal(e.attrs.get<double>("alpha"), x)});
   return {e(Op::where, {e(Op::greater, {x, zero}), x, curve})};
 }
 

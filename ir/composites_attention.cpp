@@ -35,19 +35,23 @@ Shape with_last(Shape shape, const Dim& rows, const Dim& columns) {
 
 void check_operands(const Expansion& e) {
   if (e.operands.size() < 3 || e.operands.size() > 4)
-    type_error(fmt::format("takes q, k, v and maybe a bias, got {} operands", e.operands.size()), "write attention(q, k, v, bias)");
+    type_error(fmt::format("takes q, k, v and maybe a bias, got {} operands", e.operands.size()),
+               "write attention(q, k, v, bias)");
   const Type q = e.type(e.operands[0]), k = e.type(e.operands[1]), v = e.type(e.operands[2]);
   const std::string all = fmt::format("q {}, k {}, v {}", str(q), str(k), str(v));
   e.require_real(e.operands[0]);
   if (q.dtype != k.dtype || q.dtype != v.dtype)
-    type_error("operands have different dtypes: " + all, fmt::format("cast k and v: cast(k, dtype={})", name_of(q.dtype)));
+    type_error("operands have different dtypes: " + all,
+               fmt::format("cast k and v: cast(k, dtype={})", name_of(q.dtype)));
   const std::size_t rank = q.shape.size();
   if (rank < 2 || k.shape.size() != rank || v.shape.size() != rank)
     type_error("operands must have one rank of 2 or more: " + all, "q is (…, heads, queries, depth)");
   if (!(extent(q.shape, 1) == extent(k.shape, 1)))
-    type_error("q and k differ in depth, their last axis: " + all, "q is (…, heads, queries, depth), k (…, heads, keys, depth)");
+    type_error("q and k differ in depth, their last axis: " + all,
+               "q is (…, heads, queries, depth), k (…, heads, keys, depth)");
   if (!(extent(k.shape, 2) == extent(v.shape, 2)))
-    type_error("k and v differ in the number of keys: " + all, "k is (…, heads, keys, depth), v (…, heads, keys, depth of v)");
+    type_error("k and v differ in the number of keys: " + all,
+               "k is (…, heads, keys, depth), v (…, heads, keys, depth of v)");
   for (std::size_t i = 0; i + 2 < rank; ++i) {
     const bool heads = i + 3 == rank;
     if (!(k.shape[i] == v.shape[i]) || (!heads && !(q.shape[i] == k.shape[i])))
@@ -57,9 +61,11 @@ void check_operands(const Expansion& e) {
 
 void check_attributes(const Attrs& attrs) {
   const std::int64_t window = attrs.get<std::int64_t>("window");
-  if (window < -1 || window > kMaxI32) type_error(fmt::format("window={} is out of range", window), "use -1 for none, or 0 and more");
+  if (window < -1 || window > kMaxI32)
+    type_error(fmt::format("window={} is out of range", window), "use -1 for none, or 0 and more");
   const double softcap = attrs.get<double>("softcap");
-  if (!(softcap >= 0) || std::isinf(softcap)) type_error(fmt::format("softcap={} is out of range", softcap), "use 0 for none, or a positive number");
+  if (!(softcap >= 0) || std::isinf(softcap))
+    type_error(fmt::format("softcap={} is out of range", softcap), "use 0 for none, or a positive number");
   if (attrs.has("scale") && !std::isfinite(attrs.get<double>("scale")))
     type_error(fmt::format("scale={} is not finite", attrs.get<double>("scale")), "leave it out for 1/sqrt(depth)");
 }
@@ -90,8 +96,10 @@ Heads split_groups(const Expansion& e) {
   const Dim heads = extent(e.shape(k), 3);
   ValueId grouped_bias = bias;
   if (bias >= 0 && e.rank(bias) >= 3)
-    grouped_bias = extent(e.shape(bias), 3).is(1) ? split_heads(e, bias, Dim(1), Dim(1)) : split_heads(e, bias, heads, *group);
-  return {split_heads(e, q, heads, *group), split_heads(e, k, heads, Dim(1)), split_heads(e, v, heads, Dim(1)), grouped_bias, true};
+    grouped_bias =
+        extent(e.shape(bias), 3).is(1) ? split_heads(e, bias, Dim(1), Dim(1)) : split_heads(e, bias, heads, *group);
+  return {split_heads(e, q, heads, *group), split_heads(e, k, heads, Dim(1)), split_heads(e, v, heads, Dim(1)),
+          grouped_bias, true};
 }
 
 void check_bias(const Expansion& e, const Extents& extents) {
@@ -99,18 +107,22 @@ void check_bias(const Expansion& e, const Extents& extents) {
   const Type bias = e.type(e.operands[3]);
   const Shape scores = with_last(extents.batch, extents.queries, extents.keys);
   if (!is_real(bias.dtype))
-    type_error(fmt::format("the bias must be real, not {}", str(bias)), "turn a mask into a bias: where(mask, 0.0, -inf)");
+    type_error(fmt::format("the bias must be real, not {}", str(bias)),
+               "turn a mask into a bias: where(mask, 0.0, -inf)");
   const std::size_t offset = scores.size() - std::min(scores.size(), bias.shape.size());
   bool fits = bias.shape.size() <= scores.size();
-  for (std::size_t i = 0; fits && i < bias.shape.size(); ++i) fits = bias.shape[i].is(1) || bias.shape[i] == scores[offset + i];
+  for (std::size_t i = 0; fits && i < bias.shape.size(); ++i)
+    fits = bias.shape[i].is(1) || bias.shape[i] == scores[offset + i];
   if (!fits)
-    type_error(fmt::format("bias {} does not broadcast to the scores {}", str(bias), str(scores)), "its extents must be 1 or those of the scores");
+    type_error(fmt::format("bias {} does not broadcast to the scores {}", str(bias), str(scores)),
+               "its extents must be 1 or those of the scores");
 }
 
 ValueId scaled(const Expansion& e, ValueId scores, const Dim& depth) {
   if (e.attrs.has("scale")) return e(Op::mul, {scores, e.literal(e.attrs.get<double>("scale"), scores)});
   if (depth.is(0)) return scores;  // every score is 0
-  if (depth.is_constant()) return e(Op::mul, {scores, e.literal(1 / std::sqrt(static_cast<double>(depth.constant())), scores)});
+  if (depth.is_constant())
+    return e(Op::mul, {scores, e.literal(1 / std::sqrt(static_cast<double>(depth.constant())), scores)});
   return e(Op::mul, {scores, e(Op::rsqrt, {e.dimension(depth, e.dtype(scores))})});
 }
 
@@ -126,7 +138,8 @@ ValueId masked(const Expansion& e, ValueId scores, const Dim& queries, const Dim
   const std::int64_t window = e.attrs.get<std::int64_t>("window");
   if (!causal && window < 0) return scores;
   const Symbols& symbols = e.symbols();
-  const bool narrow = at_least(Dim(kMaxI32 / 4) - queries, 0, symbols) && at_least(Dim(kMaxI32 / 4) - keys, 0, symbols) && window <= kMaxI32 / 4;
+  const bool narrow = at_least(Dim(kMaxI32 / 4) - queries, 0, symbols) &&
+                      at_least(Dim(kMaxI32 / 4) - keys, 0, symbols) && window <= kMaxI32 / 4;
   const DType index = narrow ? DType::i32 : DType::i64;
   const ValueId row = e(Op::iota, {}, {{"shape", std::vector{queries, Dim(1)}}, {"dtype", index}});
   const ValueId column = e(Op::iota, {}, {{"shape", std::vector{keys}}, {"dtype", index}});

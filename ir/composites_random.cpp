@@ -99,7 +99,8 @@ ValueId normal_f32(const Expansion& e, ValueId seed, const Shape& shape, std::in
 DType random_dtype(const Expansion& e) {
   const DType dtype = e.attrs.get<DType>("dtype");
   if (precision_of(dtype) == 0)
-    type_error(fmt::format("there are no random numbers of dtype {}", name_of(dtype)), "use f16, bf16, f32 or f64, and cast");
+    type_error(fmt::format("there are no random numbers of dtype {}", name_of(dtype)),
+               "use f16, bf16, f32 or f64, and cast");
   return dtype;
 }
 
@@ -111,7 +112,8 @@ ValueId uniform_f32(const Expansion& e, ValueId seed, const Shape& shape, std::i
 }
 
 std::vector<ValueId> expand_random_uniform(const Expansion& e) {
-  return {uniform(e, e.operands[0], e.attrs.get<std::vector<Dim>>("shape"), e.attrs.get<std::int64_t>("stream"), random_dtype(e))};
+  return {uniform(e, e.operands[0], e.attrs.get<std::vector<Dim>>("shape"), e.attrs.get<std::int64_t>("stream"),
+                  random_dtype(e))};
 }
 
 std::vector<ValueId> expand_random_normal(const Expansion& e) {

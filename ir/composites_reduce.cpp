@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-ValueId variance_of(const Expansion& e, ValueId deviation, const std::vector<int>& axes, bool keepdims, const Dim& divisor) {
+ValueId variance_of(const Expansion& e, ValueId deviation, const std::vector<int>& axes, bool keepdims,
+                    const Dim& divisor) {
   const ValueId sum = e.reduce(Op::sum, e(Op::mul, {deviation, deviation}), axes, keepdims);
   ValueId count = e.dimension(divisor.is_constant() && divisor.constant() < 0 ? Dim(0) : divisor, e.dtype(sum));
   if (!at_least(divisor, 0, e.symbols())) count = e(Op::maximum, {count, e.literal(0, count)});
@@ -41,7 +42,8 @@ void check_norm(const Expansion& e, std::size_t most, std::string_view usage) {
     type_error(fmt::format("takes at most {} operands, got {}", most, e.operands.size()), std::string(usage));
   if (e.axes(e.rank(e.operands[0])).empty()) type_error("axis is empty", "name the axes to normalize, e.g. axis=[-1]");
   if (!(e.attrs.get<double>("eps") >= 0))
-    type_error(fmt::format("eps={} is not 0 or more", e.attrs.get<double>("eps")), "use a small positive number such as 1e-5");
+    type_error(fmt::format("eps={} is not 0 or more", e.attrs.get<double>("eps")),
+               "use a small positive number such as 1e-5");
 }
 
 // x * rsqrt(mean of squares + eps), times the weight, plus the bias.
@@ -151,11 +153,13 @@ std::vector<ValueId> expand_cross_entropy(const Expansion& e) {
   const Dim classes = rows.back();
   rows.pop_back();
   if (!is_integer(e.dtype(target)) || e.shape(target) != rows)
-    type_error(fmt::format("targets for logits {} must be integers of shape {}, not {}", str(e.type(x)), str(rows), str(e.type(target))),
+    type_error(fmt::format("targets for logits {} must be integers of shape {}, not {}", str(e.type(x)), str(rows),
+                           str(e.type(target))),
                "give one class index for each row");
   const int axis = static_cast<int>(rows.size());
   rows.push_back(Dim(1));
-  const bool narrow = e.dtype(target) != DType::i64 && classes.bounds(e.symbols()).max <= std::numeric_limits<std::int32_t>::max();
+  const bool narrow =
+      e.dtype(target) != DType::i64 && classes.bounds(e.symbols()).max <= std::numeric_limits<std::int32_t>::max();
   const DType index = narrow ? DType::i32 : DType::i64;
   const ValueId wanted = e.reshape(e.cast(target, index), rows);
   const ValueId position = e(Op::iota, {}, {{"shape", std::vector{classes}}, {"dtype", index}});

@@ -14,7 +14,8 @@ using Integers = std::vector<std::int64_t>;
 // The operand's shape with extents of 1 at `axes` of the result.
 Shape expanded_shape(const Shape& shape, const Integers& axes) {
   const int rank = static_cast<int>(shape.size() + axes.size());
-  if (rank > kMaxRank) type_error(fmt::format("rank {} is over the limit of {}", rank, kMaxRank), "merge axes with reshape");
+  if (rank > kMaxRank)
+    type_error(fmt::format("rank {} is over the limit of {}", rank, kMaxRank), "merge axes with reshape");
   Shape result;
   auto next = shape.begin();
   const std::vector<int> inserted = normalize_axes(axes, rank);
@@ -40,7 +41,8 @@ std::vector<ValueId> expand_squeeze(const Expansion& e) {
     const bool removable = from[i].is(1);
     const bool asked = std::binary_search(axes.begin(), axes.end(), static_cast<int>(i));
     if (named && asked && !removable)
-      type_error(fmt::format("axis {} of {} has extent {}, not 1", i, str(e.type(x)), from[i].str()), "name axes of extent 1");
+      type_error(fmt::format("axis {} of {} has extent {}, not 1", i, str(e.type(x)), from[i].str()),
+                 "name axes of extent 1");
     if (!asked || !removable) shape.push_back(from[i]);
   }
   return {e(Op::reshape, {x}, {{"shape", shape}})};
@@ -57,13 +59,15 @@ std::vector<ValueId> expand_split(const Expansion& e) {
   }
   const Dim extent = e.shape(x)[static_cast<std::size_t>(axis)];
   if (!(total == extent))
-    type_error(fmt::format("sections add up to {}, but axis {} of {} has extent {}", total.str(), axis, str(e.type(x)), extent.str()),
+    type_error(fmt::format("sections add up to {}, but axis {} of {} has extent {}", total.str(), axis, str(e.type(x)),
+                           extent.str()),
                "list the extent of every piece, e.g. sections=[2, 2]; slice cuts symbolic extents");
   std::vector<ValueId> pieces;
   Dim start(0);
   for (std::int64_t section : sections) {
     const Dim stop = start + Dim(section);
-    pieces.push_back(e(Op::slice, {x}, {{"axis", Integers{axis}}, {"start", std::vector{start}}, {"stop", std::vector{stop}}}));
+    pieces.push_back(
+        e(Op::slice, {x}, {{"axis", Integers{axis}}, {"start", std::vector{start}}, {"stop", std::vector{stop}}}));
     start = stop;
   }
   return pieces;
@@ -86,9 +90,11 @@ std::vector<ValueId> expand_stack(const Expansion& e) {
 std::vector<ValueId> expand_linear(const Expansion& e) {
   const ValueId x = e.operands[0], weight = e.operands.size() > 1 ? e.operands[1] : -1;
   if (e.operands.size() < 2 || e.operands.size() > 3)
-    type_error(fmt::format("takes x, weight and maybe a bias, got {} operands", e.operands.size()), "write linear(x, weight, bias)");
+    type_error(fmt::format("takes x, weight and maybe a bias, got {} operands", e.operands.size()),
+               "write linear(x, weight, bias)");
   if (e.rank(weight) != 2)
-    type_error(fmt::format("the weight must be a matrix [out, in], not {}", str(e.type(weight))), "use matmul for other shapes");
+    type_error(fmt::format("the weight must be a matrix [out, in], not {}", str(e.type(weight))),
+               "use matmul for other shapes");
   Attrs attrs;
   if (e.attrs.has("dtype")) attrs.set("dtype", e.attrs.get<DType>("dtype"));
   const ValueId product = e(Op::matmul, {x, e(Op::transpose, {weight}, {{"perm", Integers{1, 0}}})}, attrs);

@@ -24,7 +24,8 @@ struct Wording {
 
 Wording wording(Accepts accepts) {
   switch (accepts) {
-    case Accepts::Num: return {"numbers", "cast the bool: cast(x, dtype=i32); for bools there are logical_and, any and all"};
+    case Accepts::Num:
+      return {"numbers", "cast the bool: cast(x, dtype=i32); for bools there are logical_and, any and all"};
     case Accepts::Real: return {"reals", "cast the operand: cast(x, dtype=f32)"};
     case Accepts::Integer: return {"integers", "cast the operand: cast(x, dtype=i32)"};
     case Accepts::Bits: return {"integers or bools", "bitcast the operand: bitcast(x, dtype=i32)"};
@@ -68,7 +69,8 @@ DType special_map_dtype(const Inference& in) {
   if (in.op == Op::bitcast) return bitcast_dtype(in.operands[0], in.attrs.get<DType>("dtype"));
   TENON_CHECK(in.op == Op::where, fmt::format("{} has no dtype rule", name_of(in.op)));
   if (in.operands[0].dtype != DType::bool_)
-    type_error(fmt::format("the condition must be bool, not {}", str(in.operands[0])), "compare first: not_equal(x, 0)");
+    type_error(fmt::format("the condition must be bool, not {}", str(in.operands[0])),
+               "compare first: not_equal(x, 0)");
   check_same_dtype(in.operands.subspan(1));
   return in.operands[1].dtype;
 }

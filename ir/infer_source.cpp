@@ -41,8 +41,7 @@ DType matmul_dtype(const Type& a, const Type& b, const Attrs& attrs) {
     type_error(fmt::format("tf32 is for f32 operands, not {}", name_of(a.dtype)), "leave tf32 out");
   if (!attrs.has("dtype")) return is_f8(a.dtype) ? DType::f32 : a.dtype;
   const DType dtype = attrs.get<DType>("dtype");
-  if (!is_real(dtype))
-    type_error(fmt::format("dtype={} is no real dtype", name_of(dtype)), "cast the result instead");
+  if (!is_real(dtype)) type_error(fmt::format("dtype={} is no real dtype", name_of(dtype)), "cast the result instead");
   return dtype;
 }
 
@@ -52,8 +51,7 @@ Type infer_source(const Inference& in) {
   const DType dtype = in.attrs.get<DType>("dtype");
   if (in.op == Op::dim_value) {
     check_number(dtype);
-    if (in.attrs.get<Dims>("value").size() != 1)
-      type_error("value must be one dimension", "write value=[rows]");
+    if (in.attrs.get<Dims>("value").size() != 1) type_error("value must be one dimension", "write value=[rows]");
     return {dtype, {}};
   }
   const auto& shape = in.attrs.get<Dims>("shape");
@@ -71,7 +69,8 @@ Type infer_random(const Inference& in) {
   if (!(seed == Type{DType::i64, {}}))
     type_error(fmt::format("the seed must be i64[], not {}", str(seed)), "pass one i64 number");
   const std::int64_t word = in.attrs.get<std::int64_t>("word");
-  if (word < -1 || word > 3) type_error(fmt::format("word {} is not in 0 to 3", word), "a block has words 0 to 3; -1 uses all");
+  if (word < -1 || word > 3)
+    type_error(fmt::format("word {} is not in 0 to 3", word), "a block has words 0 to 3; -1 uses all");
   const std::int64_t stream = in.attrs.get<std::int64_t>("stream");
   if (stream < 0) type_error(fmt::format("stream {} is negative", stream), "number streams from 0");
   check_rank(in.attrs.get<Dims>("shape"));
@@ -87,7 +86,8 @@ Type infer_matmul(const Inference& in) {
   const Matrix left = as_matrix(a.shape, true);
   const Matrix right = as_matrix(b.shape, false);
   if (!(left.columns == right.rows))
-    type_error(fmt::format("inner dimensions differ: {} and {} in {} x {}", left.columns.str(), right.rows.str(), str(a), str(b)),
+    type_error(fmt::format("inner dimensions differ: {} and {} in {} x {}", left.columns.str(), right.rows.str(),
+                           str(a), str(b)),
                "transpose one operand or check its shape");
   const Shape batches[] = {left.batch, right.batch};
   Shape shape = broadcast(batches);

@@ -88,8 +88,9 @@ void check_type(const Type& type, const Symbols& symbols) {
   std::int64_t count = 1;
   for (const Dim& extent : type.shape) {
     if (!at_least(extent, 0, symbols))
-      type_error(fmt::format("extent {} of {} {} negative", extent.str(), str(type), extent.is_constant() ? "is" : "may be"),
-                 extent.is_constant() ? "extents are 0 or more" : "bound the symbols so that it cannot be");
+      type_error(
+          fmt::format("extent {} of {} {} negative", extent.str(), str(type), extent.is_constant() ? "is" : "may be"),
+          extent.is_constant() ? "extents are 0 or more" : "bound the symbols so that it cannot be");
     if (!extent.is_constant() || extent.is(0)) continue;
     if (__builtin_mul_overflow(count, extent.constant(), &count) || count > kMaxElements)
       type_error(fmt::format("{} has more than 2^62 elements", str(type)), "use smaller extents");
