@@ -1,0 +1,355 @@
+// The demand-driven walk that fills a kernel's body. Equal demands (same value, coordinates and guards) share one
+// instruction.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/lower/body.h"
+#include "ir/check.h"
+#include "ir/view.h"
+
+namespace tenon::codegen {
+namespace {
+
+using ir::Op;
+
+class Demand {
+ public:
+  Demand(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain)
+      : kernel_(kernel), graph_(plan.graph), domain_(domain), context_(kernel.context()) {
+    for (ir::ValueId input : group.inputs) add_operand(input, false);
+    for (ir::ValueId output : group.outputs) add_operand(output, true);
+  }
+
+  void store(ir::ValueId output, const Coordinates& at) {
+    const InstrId value = demand(output, at, {});
+    Access access{written_.at(output), linearize(at, graph_.type(output).shape), {}};
+    // A result smaller than the domain is written where the axes it does not vary along are 0.
+    for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
+      if (!kernel_.axes[axis].reduced && !access.offset.depends_on(static_cast<int>(axis)) &&
+          !kernel_.axes[axis].extent.is(1))
+        access.guards.push_back({Index::axis(static_cast<int>(axis)), Dim(1)});
+    kernel_.stores.push_back({access, value});
+  }
+
+ private:
+  void add_operand(ir::ValueId value, bool written) {
+    const int number = static_cast<int>(kernel_.operands.size());
+    (written ? written_ : read_)[value] = number;
+    const int same_kind = static_cast<int>(written ? written_.size() : read_.size()) - 1;
+    kernel_.operands.push_back({value, graph_.type(value).dtype, graph_.type(value).shape, written,
+                                fmt::format("{}{}", written ? "out" : "in", same_kind)});
+  }
+
+  InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& guards) {
+    std::string key = std::to_string(value);
+    for (const Index& index : at) key += "," + index.str();
+    for (const Guard& guard : guards) key += ";" + guard.index.str() + "<" + guard.bound.str();
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    const InstrId id = compute(value, at, guards);
+    known_.emplace(std::move(key), id);
+    return id;
+  }
+
+  InstrId compute(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& guards) {
+    const ir::Type& type = graph_.type(value);
+    if (const auto input = read_.find(value); input != read_.end()) return load(input->second, type, at, guards);
+    const ir::NodeId id = graph_.value(value).producer;
+    const ir::Node& node = graph_.node(id);
+    switch (ir::kind_of(node.op)) {
+      case ir::Kind::map: return map(node, type, at, guards);
+      case ir::Kind::reduce: return reduce(id, node, type, at, guards);
+      case ir::Kind::contract: return contract(id, node, type, at, guards);
+      case ir::Kind::random: return random(node, type, at, guards);
+      case ir::Kind::source: return source(node, type, at);
+      case ir::Kind::view: return view(node, type, at, guards);
+      case ir::Kind::composite: break;
+    }
+    TENON_CHECK(false, "a plan holds the composite " + std::string(ir::name_of(node.op)));
+    return -1;
+  }
+
+  // ---- instructions ----
+
+  std::uint64_t axes_of(const Index& index) const {
+    std::uint64_t axes = 0;
+    for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
+      if (index.depends_on(static_cast<int>(axis))) axes |= std::uint64_t{1} << axis;
+    for (int value : index.values()) axes |= kernel_.instr(value).depends;
+    return axes;
+  }
+
+  std::uint64_t axes_of(const std::vector<Guard>& guards) const {
+    std::uint64_t axes = 0;
+    for (const Guard& guard : guards) axes |= axes_of(guard.index);
+    return axes;
+  }
+
+  InstrId add(Instr instr) {
+    for (InstrId arg : instr.args) instr.depends |= kernel_.instr(arg).depends;
+    instr.depends |=
+        axes_of(instr.index) | axes_of(instr.access.offset) | axes_of(instr.access.guards) | axes_of(instr.guards);
+    for (int axis : instr.axes) instr.depends &= ~(std::uint64_t{1} << axis);
+    kernel_.body.push_back(std::move(instr));
+    return static_cast<InstrId>(kernel_.body.size()) - 1;
+  }
+
+  InstrId literal(DType dtype, ir::Scalar value) {
+    Instr instr;
+    instr.kind = InstrKind::literal;
+    instr.dtype = dtype;
+    instr.literal = value;
+    return add(std::move(instr));
+  }
+
+  InstrId index_value(DType dtype, const Index& index, const char* note) {
+    Instr instr;
+    instr.kind = InstrKind::index;
+    instr.dtype = dtype;
+    instr.index = index;
+    instr.note = note;
+    return add(std::move(instr));
+  }
+
+  InstrId map_instr(Op op, DType dtype, std::vector<InstrId> args) {
+    Instr instr;
+    instr.kind = InstrKind::map;
+    instr.dtype = dtype;
+    instr.op = op;
+    instr.args = std::move(args);
+    instr.note = ir::name_of(op);
+    return add(std::move(instr));
+  }
+
+  InstrId inside(const std::vector<Guard>& guards) {
+    Instr instr;
+    instr.kind = InstrKind::inside;
+    instr.dtype = DType::bool_;
+    instr.guards = guards;
+    return add(std::move(instr));
+  }
+
+  InstrId load(int operand, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    Instr instr;
+    instr.kind = InstrKind::load;
+    instr.dtype = type.dtype;
+    instr.access = {operand, linearize(at, type.shape), guards};
+    return add(std::move(instr));
+  }
+
+  // ---- nodes ----
+
+  // Whether a value in the compute type is already one of its dtype's values.
+  bool exact(InstrId id) const {
+    const Instr& instr = kernel_.instr(id);
+    if (instr.dtype == compute_type(instr.dtype)) return true;
+    switch (instr.kind) {
+      case InstrKind::literal:
+      case InstrKind::load:
+      case InstrKind::index:
+      case InstrKind::inside:
+      case InstrKind::round:
+      case InstrKind::random: return true;
+      case InstrKind::map: return instr.op == Op::cast || instr.op == Op::bitcast;
+      case InstrKind::reduce:
+      case InstrKind::contract: return false;
+    }
+    return false;
+  }
+
+  InstrId rounded(InstrId id) {
+    if (exact(id)) return id;
+    Instr instr;
+    instr.kind = InstrKind::round;
+    instr.dtype = kernel_.instr(id).dtype;
+    instr.args = {id};
+    instr.note = "round";
+    return add(std::move(instr));
+  }
+
+  // A rounded value decides something here, so that fused and unfused plans decide alike (docs/numerics.md).
+  static bool decides(const ir::OpInfo& op, DType from, DType to) {
+    return (op.yields == ir::Yields::Boolean && is_real(from)) || op.op == Op::bitcast ||
+           (op.op == Op::cast && is_real(from) && !is_real(to)) || op.yields == ir::Yields::Index;
+  }
+
+  InstrId map(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    std::vector<InstrId> args;
+    for (std::size_t i = 0; i < node.operands.size(); ++i) {
+      const Coordinates operand_at = operand_coordinates(graph_, node, i, at, {}, context_);
+      InstrId arg = demand(node.operands[i], operand_at, guards);
+      if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
+      args.push_back(arg);
+    }
+    return map_instr(node.op, type.dtype, std::move(args));
+  }
+
+  InstrId reduce(ir::NodeId id, const ir::Node& node, const ir::Type& type, const Coordinates& at,
+                 const std::vector<Guard>& guards) {
+    const auto found = domain_.reduced.find(id);
+    TENON_CHECK(found != domain_.reduced.end(),
+                fmt::format("reduction {} has no axes in its kernel", ir::name_of(node.op)));
+    const std::vector<Index>& reduced = found->second;
+    InstrId arg = demand(node.operands[0], operand_coordinates(graph_, node, 0, at, reduced, context_), guards);
+    if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
+    if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = map_instr(Op::cast, type.dtype, {arg});
+    Instr instr;
+    instr.kind = InstrKind::reduce;
+    instr.dtype = type.dtype;
+    instr.op = node.op;
+    instr.args = {arg};
+    instr.axes = axes_in(reduced);
+    instr.note = ir::name_of(node.op);
+    return add(std::move(instr));
+  }
+
+  InstrId contract(ir::NodeId id, const ir::Node& node, const ir::Type& type, const Coordinates& at,
+                   const std::vector<Guard>& guards) {
+    const std::vector<Index>& k = domain_.reduced.at(id);
+    Instr instr;
+    instr.kind = InstrKind::contract;
+    instr.dtype = type.dtype;
+    for (std::size_t i = 0; i < 2; ++i)
+      instr.args.push_back(demand(node.operands[i], operand_coordinates(graph_, node, i, at, k, context_), guards));
+    instr.axes = axes_in(k);
+    instr.tf32 = node.attrs.get_or<bool>("tf32", false);
+    instr.note = ir::name_of(node.op);
+    return add(std::move(instr));
+  }
+
+  std::vector<int> axes_in(const std::vector<Index>& indices) const {
+    std::vector<int> axes;
+    for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
+      if (std::any_of(indices.begin(), indices.end(),
+                      [&](const Index& index) { return index.depends_on(static_cast<int>(axis)); }))
+        axes.push_back(static_cast<int>(axis));
+    return axes;
+  }
+
+  InstrId random(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    Instr instr;
+    instr.kind = InstrKind::random;
+    instr.dtype = type.dtype;
+    instr.args = {demand(node.operands[0], {}, guards)};
+    instr.index = linearize(at, type.shape);
+    instr.stream = node.attrs.get_or<std::int64_t>("stream", 0);
+    instr.word = static_cast<int>(node.attrs.get_or<std::int64_t>("word", -1));
+    instr.note = ir::name_of(node.op);
+    return add(std::move(instr));
+  }
+
+  InstrId source(const ir::Node& node, const ir::Type& type, const Coordinates& at) {
+    if (node.op == Op::full) return literal(type.dtype, node.attrs.get<ir::Scalar>("value"));
+    if (node.op == Op::dim_value)
+      return index_value(type.dtype, Index(node.attrs.get<std::vector<Dim>>("value").at(0)), "dim");
+    TENON_CHECK(node.op == Op::iota, "a graph input must be among the group's inputs");
+    const auto rank = static_cast<std::int64_t>(at.size());
+    const std::int64_t axis = node.attrs.get_or<std::int64_t>("axis", 0);
+    return index_value(type.dtype, at[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)], "iota");
+  }
+
+  // ---- views ----
+
+  InstrId view(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    if (node.op == Op::pad) return pad(node, type, at, guards);
+    if (node.op == Op::concat) return concat(node, type, at, guards);
+    if (node.op == Op::take) return take(node, at, guards);
+    return demand(node.operands[0], operand_coordinates(graph_, node, 0, at, {}, context_), guards);
+  }
+
+  // Appends the guard unless it always holds.
+  void require(std::vector<Guard>& guards, const Index& index, const Dim& bound) const {
+    if (!proven_inside(index, bound, context_)) guards.push_back({index, bound});
+  }
+
+  // `chosen` where `condition` holds, else `other`.
+  InstrId select(const std::vector<Guard>& condition, DType dtype, InstrId chosen, InstrId other) {
+    return map_instr(Op::where, dtype, {inside(condition), chosen, other});
+  }
+
+  static std::vector<Guard> both(std::vector<Guard> a, const std::vector<Guard>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
+
+  InstrId pad(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    const auto& low = node.attrs.get<std::vector<Dim>>("low");
+    const Shape& shape = graph_.type(node.operands[0]).shape;
+    Coordinates inner = at;
+    std::vector<Guard> condition;
+    for (std::size_t i = 0; i < inner.size(); ++i) {
+      inner[i] = at[i] - Index(low[i]);
+      require(condition, inner[i], shape[i]);
+    }
+    const InstrId value = demand(node.operands[0], inner, both(guards, condition));
+    if (condition.empty()) return value;
+    const InstrId fill = literal(type.dtype, node.attrs.get_or<ir::Scalar>("value", std::int64_t{0}));
+    return select(condition, type.dtype, value, fill);
+  }
+
+  InstrId concat(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+    const auto rank = static_cast<std::int64_t>(at.size());
+    const std::int64_t given = node.attrs.get_or<std::int64_t>("axis", 0);
+    const auto axis = static_cast<std::size_t>(given < 0 ? given + rank : given);
+    InstrId result = -1;
+    Dim end = type.shape[axis];
+    for (std::size_t i = node.operands.size();
+         i-- > 0;) {  // from the last: each earlier piece is chosen before the rest
+      const Dim extent = graph_.type(node.operands[i]).shape[axis];
+      const Dim begin = end - extent;
+      end = begin;
+      if (extent.is(0)) continue;
+      Coordinates inner = at;
+      inner[axis] = at[axis] - Index(begin);
+      std::vector<Guard> condition;
+      require(condition, inner[axis], extent);
+      const InstrId value = demand(node.operands[i], inner, both(guards, condition));
+      result = result < 0 || condition.empty() ? value : select(condition, type.dtype, value, result);
+    }
+    return result < 0 ? literal(type.dtype, std::int64_t{0}) : result;
+  }
+
+  InstrId take(const ir::Node& node, const Coordinates& at, const std::vector<Guard>& guards) {
+    const Shape& table = graph_.type(node.operands[0]).shape;
+    const std::size_t index_rank = graph_.type(node.operands[1]).shape.size();
+    const std::int64_t given = node.attrs.get_or<std::int64_t>("axis", 0);
+    const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(table.size()) : given);
+    const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis);
+    const auto last = first + static_cast<std::ptrdiff_t>(index_rank);
+    const InstrId position = element_position(demand(node.operands[1], Coordinates(first, last), guards), table[axis]);
+    Coordinates inner(at.begin(), first);
+    inner.push_back(Index::value(position, table[axis]));
+    inner.insert(inner.end(), last, at.end());
+    std::vector<Guard> all = guards;
+    if (table[axis].bounds(kernel_.symbols).min < 1)
+      all.push_back({inner[axis], table[axis]});  // an empty table has no element
+    return demand(node.operands[0], inner, all);
+  }
+
+  // take's rule: negative indices count from the end, then all are clamped.
+  InstrId element_position(InstrId index, const Dim& extent) {
+    InstrId position = kernel_.instr(index).dtype == DType::i64 ? index : map_instr(Op::cast, DType::i64, {index});
+    const InstrId zero = literal(DType::i64, std::int64_t{0});
+    const InstrId from_end =
+        map_instr(Op::add, DType::i64, {position, index_value(DType::i64, Index(extent), "extent")});
+    position =
+        map_instr(Op::where, DType::i64, {map_instr(Op::less, DType::bool_, {position, zero}), from_end, position});
+    return map_instr(Op::clamp, DType::i64, {position, zero, index_value(DType::i64, Index(extent - 1), "last")});
+  }
+
+  Kernel& kernel_;
+  const ir::Graph& graph_;
+  const Domain& domain_;
+  IndexContext context_;
+  std::map<ir::ValueId, int> read_, written_;
+  std::unordered_map<std::string, InstrId> known_;
+};
+
+}  // namespace
+
+void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain) {
+  Demand demand(kernel, plan, group, domain);
+  for (const auto& [output, at] : locate_outputs(plan, group, domain, kernel.symbols)) demand.store(output, at);
+}
+
+}  // namespace tenon::codegen

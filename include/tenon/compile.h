@@ -1,0 +1,132 @@
+// From a graph to something that runs: options, targets, buffers, executables and what can be seen of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tenon/dtype.h"
+#include "tenon/graph.h"
+#include "tenon/shape.h"
+
+namespace tenon {
+
+/// Every switch of Tenon. Plain data: `default_options()` fills it from the environment, and nothing else reads the
+/// environment.
+struct Options {
+  bool fuse = true;               ///< false: one kernel for each operator, to compare
+  std::set<std::string> disable;  ///< passes and features switched off (TENON_DISABLE): see `tenon doctor`
+  std::set<std::string>
+      print;                  ///< levels printed to stderr while compiling (TENON_PRINT): graph, plan, kernel, cuda, …
+  bool deterministic = true;  ///< the same bits from run to run on the same device
+  Bindings typical;           ///< typical symbol values, for the planner's estimates
+
+  bool cache = true;      ///< keep compiled kernels on disk
+  std::string cache_dir;  ///< TENON_CACHE_DIR; empty: $XDG_CACHE_HOME/tenon or ~/.cache/tenon
+  std::uint64_t cache_bytes = std::uint64_t{1} << 30;  ///< TENON_CACHE_BYTES
+
+  std::string nvrtc_path;  ///< TENON_NVRTC_PATH: libnvrtc, or its folder; empty: search
+  int device = 0;          ///< CUDA ordinal
+  int threads = 0;         ///< CPU threads; 0: as many as the process may use (TENON_THREADS)
+};
+
+/// The options that the environment asks for.
+Options default_options();
+
+/// One variable that default_options() reads.
+struct EnvironmentVariable {
+  std::string name, value, doc;  ///< value is empty when unset
+};
+std::vector<EnvironmentVariable> environment();
+
+/// A caller's array: dense, row-major, of the graph's dtype. Host memory for the CPU target, device memory of the
+/// executable's device for CUDA; 16-byte aligned. Inputs and outputs must not overlap.
+struct Buffer {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  std::vector<std::int64_t> shape;
+};
+
+/// What one kernel takes, as the compiler reported it (zeros where the target has no such notion).
+struct KernelResources {
+  int registers = 0;
+  std::int64_t shared_bytes = 0;
+  std::int64_t stack_bytes = 0;
+  std::int64_t spill_bytes = 0;
+};
+
+/// One kernel of an executable, for inspection.
+struct KernelInfo {
+  std::string name;
+  int group = 0;             ///< of the plan
+  std::string kernel_class;  ///< "map", "reduce", "contract", "attend"
+  std::string plan;          ///< the group as text
+  std::string kernel;        ///< the kernel as text
+  std::string schedule;
+  std::string source;             ///< CUDA C++ or LLVM assembly
+  std::string ptx;                ///< CUDA only
+  std::string assembly;           ///< CPU only
+  std::vector<std::byte> binary;  ///< cubin or object code
+  KernelResources resources;
+  std::string launch;      ///< "grid (1024, 1, 1) block 256 shared 0"
+  std::int64_t bytes = 0;  ///< unavoidable traffic at the given sizes
+};
+
+/// Counters of one executable.
+struct ExecutableStats {
+  int kernels = 0;               ///< groups of the plan
+  int specializations = 0;       ///< dimension classes met so far
+  int builds = 0;                ///< kernels generated and compiled or taken from a cache
+  int compiles = 0;              ///< of these, compiled: neither in memory nor on disk
+  std::int64_t arena_bytes = 0;  ///< intermediates of the last run
+};
+
+/// A compiled graph. Cheap to copy; all functions may be called from several threads at once.
+class Executable {
+ public:
+  /// Runs on the caller's buffers, one for each input and output in the graph's order, and waits. Symbols take their
+  /// values from the input shapes. A dimension class that was not met before is compiled first.
+  /// Error(argument) when buffers do not fit; launch, out_of_memory, device_lost from the device.
+  void run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const Bindings& bindings = {}) const;
+
+  /// The same without waiting: the work is put on `stream` (a CUstream; null is the default stream). On the CPU this
+  /// returns when done.
+  void run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
+                 const Bindings& bindings = {}) const;
+
+  /// Host arrays in, host arrays out: copies to and from the device as needed. For small programs and tests.
+  std::vector<Array> operator()(const std::vector<Array>& inputs, const Bindings& bindings = {}) const;
+
+  /// Compiles for these sizes now rather than at the first run.
+  void prepare(const Bindings& bindings) const;
+
+  /// The output shapes at these input shapes.
+  std::vector<std::vector<std::int64_t>> output_shapes(const std::vector<std::vector<std::int64_t>>& input_shapes,
+                                                       const Bindings& bindings = {}) const;
+
+  /// Every kernel as generated for these sizes, in launch order.
+  std::vector<KernelInfo> kernels(const Bindings& bindings = {}) const;
+
+  std::string plan() const;     ///< the plan as text
+  std::string explain() const;  ///< why operators were not fused
+  std::string target() const;   ///< "sm_90a", "cpu"
+  ExecutableStats stats() const;
+
+  struct Impl;
+  explicit Executable(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Compiles `graph` for "cpu", "cuda", or "auto" (a GPU where there is one). The plan is made now, kernels when the
+/// sizes are known (at once for a graph without symbols). Error(no_device) when the target is not there.
+Executable compile(const Graph& graph, const std::string& target = "auto", const Options& options = default_options());
+
+}  // namespace tenon
