@@ -1,0 +1,120 @@
+// Opening shared libraries, and what can be asked of one that is open: its path and its build id.
+#include "runtime/dynamic_library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace tenon::runtime {
+namespace {
+
+constexpr std::size_t note_align = 4;
+
+std::size_t aligned(std::size_t size) { return (size + note_align - 1) / note_align * note_align; }
+
+std::string hex(const unsigned char* bytes, std::size_t count) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) {
+    text += digits[bytes[i] >> 4];
+    text += digits[bytes[i] & 15];
+  }
+  return text;
+}
+
+// One PT_NOTE segment is a row of records {name size, descriptor size, type, name, descriptor}, each part padded to 4.
+std::string build_id_in_notes(const unsigned char* segment, std::size_t size) {
+  std::size_t at = 0;
+  while (at + sizeof(ElfW(Nhdr)) <= size) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, segment + at, sizeof note);
+    const std::size_t name = at + sizeof note;
+    const std::size_t descriptor = name + aligned(note.n_namesz);
+    if (descriptor + note.n_descsz > size) break;
+    const bool gnu = note.n_namesz == 4 && std::memcmp(segment + name, "GNU", 4) == 0;
+    if (gnu && note.n_type == NT_GNU_BUILD_ID) return hex(segment + descriptor, note.n_descsz);
+    at = descriptor + aligned(note.n_descsz);
+  }
+  return {};
+}
+
+struct BuildIdSearch {
+  std::uintptr_t address;
+  std::string build_id;
+};
+
+bool holds(const dl_phdr_info& object, std::uintptr_t address) {
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const auto& segment = object.dlpi_phdr[i];
+    const std::uintptr_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address >= begin && address < begin + segment.p_memsz) return true;
+  }
+  return false;
+}
+
+int visit_object(dl_phdr_info* object, std::size_t, void* data) {
+  auto& search = *static_cast<BuildIdSearch*>(data);
+  if (!holds(*object, search.address)) return 0;
+  for (int i = 0; i < object->dlpi_phnum && search.build_id.empty(); ++i) {
+    const auto& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    const auto* notes = reinterpret_cast<const unsigned char*>(object->dlpi_addr + segment.p_vaddr);
+    search.build_id = build_id_in_notes(notes, segment.p_memsz);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::optional<DynamicLibrary> DynamicLibrary::open(const std::string& name, Lifetime lifetime, std::string* failure) {
+  const int keep = lifetime == Lifetime::process ? RTLD_NODELETE : 0;
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | keep);
+  if (handle != nullptr) return DynamicLibrary(handle, lifetime);
+  if (failure != nullptr) {
+    const char* reason = dlerror();
+    *failure = reason != nullptr ? reason : name + ": cannot be opened";
+  }
+  return std::nullopt;
+}
+
+std::optional<DynamicLibrary> DynamicLibrary::find_loaded(const std::string& soname, Lifetime lifetime) {
+  void* handle = dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (handle == nullptr) return std::nullopt;
+  return DynamicLibrary(handle, lifetime);
+}
+
+DynamicLibrary::DynamicLibrary(DynamicLibrary&& other) noexcept
+    : handle_(std::exchange(other.handle_, nullptr)), lifetime_(other.lifetime_) {}
+
+DynamicLibrary& DynamicLibrary::operator=(DynamicLibrary&& other) noexcept {
+  std::swap(handle_, other.handle_);
+  std::swap(lifetime_, other.lifetime_);
+  return *this;
+}
+
+DynamicLibrary::~DynamicLibrary() {
+  if (handle_ != nullptr && lifetime_ == Lifetime::scoped) dlclose(handle_);
+}
+
+void* DynamicLibrary::address(const char* name) const { return dlsym(handle_, name); }
+
+std::string file_of_address(const void* address) {
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
+  const std::unique_ptr<char, void (*)(void*)> resolved(realpath(info.dli_fname, nullptr), std::free);
+  return resolved ? resolved.get() : info.dli_fname;
+}
+
+std::string build_id_of_address(const void* address) {
+  BuildIdSearch search{reinterpret_cast<std::uintptr_t>(address), {}};
+  dl_iterate_phdr(visit_object, &search);
+  return search.build_id;
+}
+
+}  // namespace tenon::runtime
