@@ -197,10 +197,10 @@ struct Dim3 {
 
 /// How a kernel is launched, in blocks and threads.
 struct LaunchConfig {
-  Dim3 grid;
-  Dim3 block;
+  Dim3 grid = {};
+  Dim3 block = {};
   unsigned dynamic_shared_bytes = 0;
-  Dim3 cluster;                         ///< blocks that share a cluster (sm_90 and later); {1, 1, 1} for none
+  Dim3 cluster = {};                    ///< blocks that share a cluster (sm_90 and later); {1, 1, 1} for none
   bool programmatic_dependent = false;  ///< may begin before the stream's previous kernel ends (griddepcontrol.wait)
 };
 

@@ -24,7 +24,7 @@ constexpr const char* remedy =
     "library in TENON_NVRTC_PATH";
 constexpr auto forever = DynamicLibrary::Lifetime::process;
 
-bool exists(const fs::path& path) {
+bool is_present(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -55,7 +55,7 @@ std::vector<fs::path> wheel_folders(const std::vector<std::string>& python_prefi
 
 void add_libraries_in(const fs::path& folder, std::vector<std::string>& candidates) {
   for (const char* soname : sonames) {
-    if (exists(folder / soname)) candidates.push_back((folder / soname).string());
+    if (is_present(folder / soname)) candidates.push_back((folder / soname).string());
   }
 }
 
@@ -152,7 +152,7 @@ std::optional<Nvrtc> bind_library(const DynamicLibrary& library, std::string& fa
 void open_builtins(const Nvrtc& nvrtc) {
   const auto name = fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor);
   const auto beside = fs::path(nvrtc.path).parent_path() / name;
-  if (exists(beside)) (void)DynamicLibrary::open(beside.string(), forever);
+  if (is_present(beside)) (void)DynamicLibrary::open(beside.string(), forever);
 }
 
 class Finder {
