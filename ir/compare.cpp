@@ -1,0 +1,137 @@
+// Comparison by stochastic arithmetic (J. Vignes, "A Stochastic Arithmetic for Reliable Scientific Computation", 1993):
+// runs of the interpreter whose every operation is disturbed show, element by element, how far correct results lie
+// apart. A result is right when it is as near to the undisturbed run as those are. See docs/numerics.md.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/check.h"
+#include "ir/formats.h"
+#include "ir/interpret.h"
+
+namespace tenon::ir {
+namespace {
+
+constexpr double kUlps = 2;     // allowed whatever the spread: the output's own rounding, twice
+constexpr double kSpreads = 4;  // times the largest distance among the disturbed runs
+constexpr int kMoreRuns = 3;    // times as many runs again before anything is called different
+
+// What the disturbed runs said of one output.
+struct Spread {
+  std::vector<double> distance;  // of reals; empty for integers and bool
+  std::vector<char> undecided;
+};
+
+bool same_class(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (std::isinf(a) || std::isinf(b)) return a == b;
+  return true;
+}
+
+void widen(Spread& spread, const HostArray& expected, const HostArray& disturbed) {
+  const std::int64_t n = element_count(expected);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (!is_real(expected.dtype)) {
+      spread.undecided[at] |= get_integer(expected, i) != get_integer(disturbed, i);
+      continue;
+    }
+    const double a = get_real(expected, i), b = get_real(disturbed, i);
+    if (!same_class(a, b)) {
+      spread.undecided[at] = 1;
+    } else if (std::isfinite(a)) {
+      spread.distance[at] = std::max(spread.distance[at], std::fabs(a - b));
+    }
+  }
+}
+
+double smallest_normal(DType dtype) { return std::ldexp(1.0, real_format(dtype).min_exponent); }
+
+void mismatch(Comparison& result, std::int64_t i) {
+  result.equal = false;
+  if (result.first_mismatch < 0) result.first_mismatch = i;
+  ++result.mismatches;
+}
+
+void judge_real(Comparison& result, const Spread& spread, DType dtype, std::int64_t i, double expected, double actual) {
+  if (!same_class(expected, actual)) {
+    result.max_tolerance_ratio = std::numeric_limits<double>::infinity();
+    return mismatch(result, i);
+  }
+  if (!std::isfinite(expected)) return;
+  const double error = std::fabs(actual - expected);
+  const double tolerance = kUlps * ulp(dtype, expected) + kSpreads * spread.distance[static_cast<std::size_t>(i)];
+  result.max_abs_error = std::max(result.max_abs_error, error);
+  result.max_rel_error = std::max(result.max_rel_error, error / std::max(std::fabs(expected), smallest_normal(dtype)));
+  result.max_tolerance_ratio = std::max(result.max_tolerance_ratio, error / tolerance);
+  if (error > tolerance) mismatch(result, i);
+}
+
+Comparison judge(const HostArray& expected, const HostArray& actual, const Spread& spread) {
+  Comparison result;
+  result.elements = element_count(expected);
+  for (std::int64_t i = 0; i < result.elements; ++i) {
+    if (spread.undecided[static_cast<std::size_t>(i)] != 0) {
+      ++result.undecided;
+    } else if (is_real(expected.dtype)) {
+      judge_real(result, spread, expected.dtype, i, get_real(expected, i), get_real(actual, i));
+    } else if (get_integer(expected, i) != get_integer(actual, i)) {
+      result.max_abs_error = std::max(result.max_abs_error, std::fabs(get_real(expected, i) - get_real(actual, i)));
+      result.max_tolerance_ratio = std::numeric_limits<double>::infinity();
+      mismatch(result, i);
+    }
+  }
+  return result;
+}
+
+void check_outputs(const Graph& graph, const std::vector<HostArray>& expected, const std::vector<HostArray>& actual) {
+  if (actual.size() != expected.size())
+    throw Error(ErrorKind::argument,
+                fmt::format("graph '{}' has {} results, {} given", graph.name, expected.size(), actual.size()), {},
+                "give one array for each result, in the graph's order");
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    if (actual[i].dtype != expected[i].dtype || actual[i].shape != expected[i].shape ||
+        actual[i].bytes.size() != expected[i].bytes.size())
+      throw Error(
+          ErrorKind::argument,
+          fmt::format("result '{}' is {}[{}], the graph gives {}[{}]", graph.outputs_names[i], name_of(actual[i].dtype),
+                      fmt::join(actual[i].shape, ", "), name_of(expected[i].dtype), fmt::join(expected[i].shape, ", ")),
+          {}, "compare with the results of the same graph on the same inputs");
+}
+
+}  // namespace
+
+std::vector<Comparison> compare_with_interpreter(const Graph& graph, const std::vector<HostArray>& inputs,
+                                                 const std::vector<HostArray>& actual, const Bindings& bindings,
+                                                 int runs) {
+  const std::vector<HostArray> expected = interpret(graph, inputs, bindings);
+  check_outputs(graph, expected, actual);
+  std::vector<Spread> spreads;
+  for (const HostArray& output : expected) {
+    const auto n = static_cast<std::size_t>(element_count(output));
+    spreads.push_back({std::vector<double>(is_real(output.dtype) ? n : 0), std::vector<char>(n)});
+  }
+  // Pairs of opposite disturbances; every other pair also rounds every result to its dtype, as an unfused plan does.
+  const auto disturb = [&](int first, int last) {
+    for (int run = first; run < last; ++run) {
+      const InterpretOptions options{.round_every_op = run / 2 % 2 == 1,
+                                     .perturb_seed = static_cast<std::uint64_t>(run)};
+      const std::vector<HostArray> disturbed = interpret(graph, inputs, bindings, options);
+      for (std::size_t i = 0; i < expected.size(); ++i) widen(spreads[i], expected[i], disturbed[i]);
+    }
+  };
+  const auto judge_all = [&] {
+    std::vector<Comparison> comparisons;
+    for (std::size_t i = 0; i < expected.size(); ++i) comparisons.push_back(judge(expected[i], actual[i], spreads[i]));
+    return comparisons;
+  };
+  disturb(0, runs);
+  std::vector<Comparison> comparisons = judge_all();
+  if (std::all_of(comparisons.begin(), comparisons.end(), [](const Comparison& c) { return c.equal; }))
+    return comparisons;
+  disturb(runs, runs * (1 + kMoreRuns));
+  return judge_all();
+}
+
+}  // namespace tenon::ir

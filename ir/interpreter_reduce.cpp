@@ -1,0 +1,130 @@
+// Reductions: elements combined in row-major order, reals in double.
+#include <cmath>
+
+#include "ir/build.h"
+#include "ir/check.h"
+#include "ir/evaluate.h"
+#include "ir/formats.h"
+#include "ir/interpreter.h"
+
+namespace tenon::ir {
+namespace {
+
+// The strides with which each element of the operand finds its place in the result.
+Strides places_in_result(const Extents& shape, const std::vector<int>& axes) {
+  Extents kept = shape;
+  for (const int axis : axes) kept[static_cast<std::size_t>(axis)] = 1;
+  return broadcast_strides(kept, shape);
+}
+
+// Calls f(element, place) for each element of the operand in row-major order.
+template <typename F>
+void for_each_place(const Extents& shape, const std::vector<int>& axes, F f) {
+  const Strides places = places_in_result(shape, axes);
+  const std::int64_t run = shape.empty() ? 1 : shape.back(), stride = shape.empty() ? 0 : places.of.back();
+  std::size_t element = 0;
+  for_each_run(shape, std::array{places}, [&](const std::array<std::int64_t, 1>& at) {
+    for (std::int64_t j = 0; j < run; ++j) f(element++, static_cast<std::size_t>(at[0] + j * stride));
+  });
+}
+
+// Whether a sum of these terms is exact in `dtype` in any order: whole numbers whose magnitudes add up to no more than
+// its precision holds.
+bool sums_exactly(DType dtype, double magnitudes, bool whole) {
+  return whole && magnitudes * unit_roundoff(compute_type(dtype)) <= 1;
+}
+
+void settle_sums(const Step& step, const std::vector<int>& axes, std::int64_t terms, Array& result) {
+  const Array& x = step.operand(0);
+  std::vector<double> magnitudes(result.reals.size());
+  std::vector<char> whole(result.reals.size(), 1);
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
+    magnitudes[place] += std::fabs(x.reals[i]);
+    whole[place] = static_cast<char>(whole[place] != 0 && x.reals[i] == std::rint(x.reals[i]));
+  });
+  const double growth = Numerics::sum_growth(terms) * unit_roundoff(compute_type(result.dtype));
+  for (std::size_t i = 0; i < result.reals.size(); ++i) {
+    const double error = sums_exactly(result.dtype, magnitudes[i], whole[i] != 0) ? 0 : growth * magnitudes[i];
+    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i], error, static_cast<std::int64_t>(i));
+  }
+}
+
+void settle_products(const Step& step, std::int64_t terms, Array& result) {
+  const double growth = Numerics::sum_growth(terms) * unit_roundoff(compute_type(result.dtype));
+  for (std::size_t i = 0; i < result.reals.size(); ++i)
+    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i], growth * std::fabs(result.reals[i]),
+                                                  static_cast<std::int64_t>(i));
+}
+
+void keep_all(const Step& step, Array& result) {
+  for (double& x : result.reals) x = step.numerics.keep(result.dtype, x);
+}
+
+void reduce_reals(const Step& step, const std::vector<int>& axes, std::int64_t terms, Array& result) {
+  const Array& x = step.operand(0);
+  const RealFunction combine = real_function(step.node.op);
+  result.reals.assign(result.reals.size(), real_identity(step.node.op));
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
+    result.reals[place] = combine(result.reals[place], x.reals[i], 0);
+  });
+  const std::string_view combining = info(step.node.op).real.llvm;
+  if (!step.numerics.disturbs()) return keep_all(step, result);
+  if (combining == "fadd") return settle_sums(step, axes, terms, result);
+  if (combining == "fmul") return settle_products(step, terms, result);
+  keep_all(step, result);
+}
+
+void reduce_integers(const Step& step, const std::vector<int>& axes, Array& result) {
+  const Array& x = step.operand(0);
+  const IntegerFunction combine = integer_function(step.node.op);
+  result.integers.assign(result.integers.size(), integer_identity(step.node.op, result.dtype));
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
+    result.integers[place] = wrap(result.dtype, combine(result.integers[place], x.integers[i], 0));
+  });
+}
+
+// Whether `candidate` comes before `best` in what argmax or argmin looks for: NaN first, then the extreme.
+bool beats(Op op, double candidate, double best) {
+  if (std::isnan(best)) return false;
+  return std::isnan(candidate) || (op == Op::argmax ? candidate > best : candidate < best);
+}
+bool beats(Op op, std::int64_t candidate, std::int64_t best) {
+  return op == Op::argmax ? candidate > best : candidate < best;
+}
+
+// The index counts the reduced elements of one place in row-major order: in the order in which they are met.
+template <typename T>
+void reduce_to_index(const Step& step, const std::vector<int>& axes, Array& result) {
+  const Array& x = step.operand(0);
+  std::vector<T> best(result.integers.size());
+  std::vector<std::int64_t> met(result.integers.size());
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
+    T candidate = x.elements<T>()[i];
+    if constexpr (std::is_same_v<T, double>) candidate = round_to(x.dtype, candidate);
+    if (met[place] == 0 || beats(step.node.op, candidate, best[place])) {
+      best[place] = candidate;
+      result.integers[place] = met[place];
+    }
+    ++met[place];
+  });
+}
+
+}  // namespace
+
+Array interpret_reduce(const Step& step) {
+  const Array& x = step.operand(0);
+  const std::vector<int> axes = reduced_axes(step.node, static_cast<int>(x.shape.size()));
+  std::int64_t terms = 1;
+  for (const int axis : axes) terms *= x.shape[static_cast<std::size_t>(axis)];
+  Array result(step.result_dtype(), step.result_shape());
+  if (info(step.node.op).yields == Yields::Index) {
+    by_class(x.dtype, [&](auto zero) { reduce_to_index<decltype(zero)>(step, axes, result); });
+  } else if (is_real(x.dtype)) {
+    reduce_reals(step, axes, terms, result);
+  } else {
+    reduce_integers(step, axes, result);
+  }
+  return result;
+}
+
+}  // namespace tenon::ir

@@ -1,0 +1,67 @@
+// Rounding and stochastic disturbance of real results.
+#include "ir/numerics.h"
+
+#include <cmath>
+
+#include "ir/formats.h"
+
+namespace tenon::ir {
+namespace {
+
+// The finaliser of SplitMix64 (Steele, Lea & Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// The bound of the error of one rounding to `dtype` here; 0 where `value` needs none. f64 values carry the
+// interpreter's own error, so there a whole unit is allowed and nothing counts as exact.
+double rounding_error(DType dtype, double value) {
+  if (dtype == DType::f64) return ulp(dtype, value);
+  return round_to(dtype, value) == value ? 0 : ulp(dtype, value) / 2;
+}
+
+}  // namespace
+
+double unit_roundoff(DType dtype) { return std::ldexp(0.5, -real_format(dtype).mantissa_bits); }
+
+Numerics::Numerics(const InterpretOptions& options, NodeId node)
+    : round_every_op_(options.round_every_op), disturbs_(options.perturb_seed.has_value()) {
+  if (!disturbs_) return;
+  sign_ = *options.perturb_seed % 2 == 0 ? 1 : -1;
+  key_ = mix(*options.perturb_seed / 2 ^ mix(static_cast<std::uint64_t>(node)));
+}
+
+double Numerics::noise(std::int64_t i) const {
+  const std::uint64_t bits = mix(key_ + static_cast<std::uint64_t>(i));
+  const double magnitude = 0.5 + std::ldexp(static_cast<double>(bits >> 12), -53);
+  return ((bits & 1) != 0 ? sign_ : -sign_) * magnitude;
+}
+
+double Numerics::keep(DType dtype, double value) const {
+  if (round_every_op_) return round_to(dtype, value);
+  if (dtype == DType::f64) return value;
+  // Doubles hold more than f32 in precision, which is kept, and in range, which is not.
+  const double magnitude = std::fabs(value);
+  return magnitude < 0x1p-126 || magnitude > 0x1.fffffep127 ? round_to(DType::f32, value) : value;
+}
+
+double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64_t i) const {
+  if (!disturbs_ || value == 0 || !std::isfinite(value)) return keep(dtype, value);
+  const DType compute = compute_type(dtype);
+  double error = accuracy == Accuracy::routine ? 2 * ulp(compute, value) : rounding_error(compute, value);
+  if (dtype != compute && !round_every_op_) error += rounding_error(dtype, value);
+  return keep(dtype, value + noise(i) * error);
+}
+
+double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {
+  if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
+  if (dtype != compute_type(dtype) && !round_every_op_) error += rounding_error(dtype, value);
+  return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
+}
+
+double Numerics::sum_growth(std::int64_t n) { return 1 + std::sqrt(static_cast<double>(n)) / 2; }
+
+}  // namespace tenon::ir

@@ -1,0 +1,54 @@
+// How the interpreter rounds and, on request, disturbs the results of real operations (docs/numerics.md). The size of a
+// disturbance is the error that a correct target may make; its sign and magnitude are drawn at random.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/interpret.h"
+#include "tenon/dtype.h"
+
+namespace tenon::ir {
+
+/// Half units in the last place of the compute type by which a map op's result may be wrong on a target.
+enum class Accuracy : std::uint8_t {
+  correctly_rounded = 1,  ///< an instruction or an exact selection; no error where the exact result is representable
+  routine = 4,            ///< a math library's routine
+};
+
+class Numerics {
+ public:
+  /// For the node `node` of a run; each node draws its own disturbances.
+  Numerics(const InterpretOptions& options, NodeId node);
+
+  bool disturbs() const { return disturbs_; }
+
+  /// `value` as a register of a target keeps it: in the range of the compute type, or rounded to `dtype` when every op
+  /// rounds.
+  double keep(DType dtype, double value) const;
+
+  /// The result of a map op's element i: disturbed within `accuracy`, and by the rounding to a narrow dtype that a plan
+  /// which stores it makes; then kept.
+  double settle(DType dtype, double value, Accuracy accuracy, std::int64_t i) const;
+
+  /// A value with an absolute error of at most `error`: disturbed, then kept.
+  double settle_within(DType dtype, double value, double error, std::int64_t i) const;
+
+  /// The factor on u * sum|x| that bounds the error of a sum of n terms: 1 + sqrt(n) / 2. Rounding errors of a sum in
+  /// any order grow with the square root of its length with high probability (Higham & Mary, "A New Approach to
+  /// Probabilistic Rounding Error Analysis", 2019).
+  static double sum_growth(std::int64_t n);
+
+  /// A random number in [-1, -1/2] or [1/2, 1].
+  double noise(std::int64_t i) const;
+
+ private:
+  bool round_every_op_;
+  bool disturbs_;
+  double sign_ = 1;  // runs 2k and 2k + 1 are disturbed by opposite amounts, so that a threshold is met from both sides
+  std::uint64_t key_ = 0;
+};
+
+/// Half the distance between 1 and the next number of the real dtype: the bound of one rounding's relative error.
+double unit_roundoff(DType dtype);
+
+}  // namespace tenon::ir
