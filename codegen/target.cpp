@@ -1,0 +1,48 @@
+// The architectures that have a name, with the limits that their schedules must respect (CUDA C++ Programming Guide,
+// table "Technical Specifications per Compute Capability").
+#include "codegen/target.h"
+
+#include <fmt/format.h>
+
+#include "tenon/error.h"
+
+namespace tenon::codegen {
+namespace {
+
+struct Architecture {
+  const char* name;
+  int sm;
+  int multiprocessors;          // of a typical device
+  int shared_memory_per_block;  // opt-in limit
+};
+
+constexpr Architecture kArchitectures[] = {
+    {"sm_75", 75, 40, 65536},     {"sm_80", 80, 108, 166912},    {"sm_86", 86, 84, 101376},
+    {"sm_87", 87, 16, 166912},    {"sm_89", 89, 128, 101376},    {"sm_90", 90, 132, 232448},
+    {"sm_90a", 90, 132, 232448},  {"sm_100", 100, 148, 232448},  {"sm_100a", 100, 148, 232448},
+    {"sm_103", 103, 148, 232448}, {"sm_103a", 103, 148, 232448}, {"sm_110", 110, 20, 232448},
+    {"sm_110a", 110, 20, 232448}, {"sm_120", 120, 170, 101376},  {"sm_120a", 120, 170, 101376},
+    {"sm_121", 121, 48, 101376},  {"sm_121a", 121, 48, 101376},
+};
+
+}  // namespace
+
+Target cuda_target(const std::string& arch) {
+  std::string known;
+  for (const Architecture& row : kArchitectures) {
+    if (arch == row.name) {
+      Target target;
+      target.kind = TargetKind::cuda;
+      target.sm = row.sm;
+      target.arch = row.name;
+      target.multiprocessors = row.multiprocessors;
+      target.shared_memory_per_block = row.shared_memory_per_block;
+      return target;
+    }
+    known += std::string(known.empty() ? "" : ", ") + row.name;
+  }
+  throw Error(ErrorKind::unsupported, fmt::format("'{}' is no target", arch), {},
+              fmt::format("use cpu, cuda, auto, or one of {}", known));
+}
+
+}  // namespace tenon::codegen

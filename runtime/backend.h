@@ -1,0 +1,65 @@
+// What a target must be able to do. One implementation in each folder of runtime/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "codegen/kernel.h"
+#include "codegen/source.h"
+#include "codegen/target.h"
+#include "runtime/cache.h"
+#include "tenon/compile.h"
+
+namespace tenon::runtime {
+
+/// A kernel ready to launch.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+};
+
+/// A compiled kernel: what the cache keeps, and what inspection shows.
+struct Binary {
+  KernelCache::EntryPointer entry;
+  bool compiled = false;  ///< by this call; false: taken from the cache
+  KernelResources resources;
+};
+
+/// A launch with its sizes filled in.
+struct Launch {
+  const LoadedKernel* kernel = nullptr;
+  std::int64_t grid[3] = {1, 1, 1};
+  int block = 1;
+  int shared_bytes = 0;
+  std::span<void* const> pointers;  ///< one for each operand
+  std::span<const std::int64_t> dims;
+};
+
+/// Thread-safe. `stream` is the target's own stream handle (a CUstream), or null.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual const codegen::Target& target() const = 0;
+  virtual codegen::Source emit(const codegen::Kernel& kernel) const = 0;
+  /// From source to binary, through the cache. Error(compile) with the compiler's log.
+  virtual Binary build(const codegen::Source& source) const = 0;
+  virtual std::shared_ptr<const LoadedKernel> load(const codegen::Source& source, const Binary& binary) const = 0;
+  /// PTX or assembly, for inspection.
+  virtual std::string disassemble(const codegen::Source& source) const = 0;
+
+  virtual void launch(const Launch& launch, void* stream) const = 0;
+
+  /// Memory where kernels of this target can work, 256-byte aligned. Error(out_of_memory).
+  virtual void* allocate(std::size_t bytes) const = 0;
+  virtual void release(void* memory) const noexcept = 0;
+  virtual void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const = 0;   ///< host to target
+  virtual void copy_out(void* to, const void* from, std::size_t bytes, void* stream) const = 0;  ///< target to host
+  virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) const = 0;      ///< within the target
+  virtual void synchronize(void* stream) const = 0;
+};
+
+}  // namespace tenon::runtime

@@ -1,0 +1,18 @@
+// The CPU target: emit_llvm, LLVM ORC, the kernel cache, and oneTBB.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "runtime/backend.h"
+
+namespace tenon::runtime::cpu {
+
+struct BackendOptions {
+  int threads = 0;            ///< 0: as many as the process may use
+  std::string tenon_version;  ///< part of every cache key
+};
+
+std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache);
+
+}  // namespace tenon::runtime::cpu

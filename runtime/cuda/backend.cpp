@@ -1,0 +1,174 @@
+// The CUDA backend: source to cubin through the cache, cubin to function, function to launch.
+#include "runtime/cuda/backend.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "runtime/cuda/driver.h"
+
+namespace tenon::runtime::cuda {
+namespace {
+
+struct CudaKernel final : LoadedKernel {
+  CudaKernel(DevicePtr device, const KernelCache::EntryPointer& entry) : module(std::move(device), entry->binary) {}
+  Module module;
+  FunctionHandle function = nullptr;
+  std::string name;
+};
+
+// Resources as the cache keeps them: "registers 32 shared 0 stack 0 spill 0".
+std::string metadata_of(const ResourceUse& use) {
+  return fmt::format("registers {} shared {} stack {} spill {}", use.registers, use.shared_bytes, use.stack_bytes,
+                     use.spill_store_bytes + use.spill_load_bytes);
+}
+
+KernelResources resources_of(const std::string& metadata) {
+  KernelResources resources;
+  const auto number_after = [&](const char* word) {
+    std::int64_t value = 0;
+    const auto at = metadata.find(word);
+    if (at != std::string::npos)
+      std::from_chars(metadata.data() + at + std::char_traits<char>::length(word) + 1,
+                      metadata.data() + metadata.size(), value);
+    return value;
+  };
+  resources.registers = static_cast<int>(number_after("registers"));
+  resources.shared_bytes = number_after("shared");
+  resources.stack_bytes = number_after("stack");
+  resources.spill_bytes = number_after("spill");
+  return resources;
+}
+
+codegen::Target target_of(const DeviceInfo& info, const std::string& arch) {
+  codegen::Target target = codegen::cuda_target(arch);
+  target.sm = info.major * 10 + info.minor;
+  target.multiprocessors = info.sm_count;
+  target.shared_memory_per_block = static_cast<int>(info.shared_bytes_per_block);
+  return target;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
+      : nvrtc_(open_nvrtc(options.nvrtc)), cache_(std::move(cache)), version_(options.tenon_version) {
+    if (options.with_device) {
+      device_ = Device::open(open_driver(), options.device);
+      const std::string own = arch_for(device_->info().major, device_->info().minor, *nvrtc_);
+      target_ = target_of(device_->info(), options.arch.empty() ? own : options.arch);
+    } else {
+      target_ = codegen::cuda_target(options.arch);
+    }
+  }
+
+  const codegen::Target& target() const override { return target_; }
+
+  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_cuda(kernel, target_); }
+
+  Binary build(const codegen::Source& source) const override {
+    const CompileOptions options;
+    CacheKey key{version_, nvrtc_->identity(), target_.arch, {}, source.text};
+    for (const std::string& flag : compile_flags(*nvrtc_, target_.arch, options)) key.flags += flag + "\n";
+    Binary binary;
+    binary.entry = cache_->get_or_compile(key, [&] {
+      binary.compiled = true;
+      CompiledProgram program = compile(*nvrtc_, source.text, source.entry, target_.arch, options);
+      return CacheEntry{metadata_of(program.resources), std::move(program.cubin)};
+    });
+    binary.resources = resources_of(binary.entry->metadata);
+    return binary;
+  }
+
+  std::shared_ptr<const LoadedKernel> load(const codegen::Source& source, const Binary& binary) const override {
+    if (!device_) return nullptr;
+    const CurrentContext current(*device_);
+    auto kernel = std::make_shared<CudaKernel>(device_, binary.entry);
+    kernel->function = kernel->module.function(source.entry, static_cast<std::size_t>(source.launch.shared_bytes));
+    kernel->name = source.entry;
+    return kernel;
+  }
+
+  std::string disassemble(const codegen::Source& source) const override {
+    CompileOptions options;
+    options.want_ptx = true;
+    return compile(*nvrtc_, source.text, source.entry, target_.arch, options).ptx;
+  }
+
+  void launch(const Launch& launch, void* stream) const override {
+    const auto& kernel = static_cast<const CudaKernel&>(*launch.kernel);
+    const CurrentContext current(device());
+    constexpr std::size_t kMostArguments = 512;
+    void* arguments[kMostArguments];
+    std::size_t count = 0;
+    // The driver copies each argument from the address given: the spans hold them already.
+    for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
+    for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
+    LaunchConfig config;
+    config.grid = {static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.grid[1]),
+                   static_cast<unsigned>(launch.grid[2])};
+    config.block = {static_cast<unsigned>(launch.block), 1, 1};
+    config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
+    cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments, kernel.name);
+  }
+
+  void* allocate(std::size_t bytes) const override {
+    const CurrentContext current(device());
+    DevicePointer address = 0;
+    check(device_->driver(), device_->driver().mem_alloc(&address, bytes),
+          fmt::format("allocating {} bytes on the device", bytes));
+    return reinterpret_cast<void*>(address);
+  }
+
+  void release(void* memory) const noexcept override {
+    if (!device_ || memory == nullptr) return;
+    const CurrentContext current(*device_);
+    device_->driver().mem_free(reinterpret_cast<DevicePointer>(memory));
+  }
+
+  void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    const CurrentContext current(device());
+    if (bytes > 0)
+      check(driver(), driver().memcpy_htod_async(address(to), from, bytes, static_cast<StreamHandle>(stream)),
+            "copying to the device");
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    const CurrentContext current(device());
+    if (bytes > 0)
+      check(driver(), driver().memcpy_dtoh_async(to, address(from), bytes, static_cast<StreamHandle>(stream)),
+            "copying from the device");
+  }
+  void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    const CurrentContext current(device());
+    if (bytes > 0)
+      check(driver(), driver().memcpy_dtod_async(address(to), address(from), bytes, static_cast<StreamHandle>(stream)),
+            "copying on the device");
+  }
+  void synchronize(void* stream) const override {
+    const CurrentContext current(device());
+    check(driver(), driver().stream_synchronize(static_cast<StreamHandle>(stream)), "running kernels");
+  }
+
+ private:
+  const Device& device() const {
+    if (!device_)
+      throw Error(ErrorKind::no_device, fmt::format("compiled for {} without a device", target_.arch), {},
+                  "run on target cuda, or cpu");
+    return *device_;
+  }
+  const Driver& driver() const { return device_->driver(); }
+  static DevicePointer address(const void* memory) { return reinterpret_cast<DevicePointer>(memory); }
+
+  std::shared_ptr<const Nvrtc> nvrtc_;
+  std::shared_ptr<KernelCache> cache_;
+  std::string version_;
+  DevicePtr device_;
+  codegen::Target target_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache) {
+  return std::make_shared<const CudaBackend>(options, std::move(cache));
+}
+
+}  // namespace tenon::runtime::cuda

@@ -1,0 +1,240 @@
+// Running: find the record for the sizes, fill in the pointers, launch. What is new is built on the way.
+#include "runtime/executable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "ir/interpret.h"
+#include "runtime/record.h"
+
+namespace tenon {
+namespace runtime {
+
+ArenaPool::~ArenaPool() {
+  for (const Arena& arena : arenas_) backend_.release(arena.memory);
+}
+
+ArenaPool::Arena* ArenaPool::take(std::int64_t bytes, void* stream) {
+  if (bytes == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  for (Arena& arena : arenas_)
+    if (!arena.busy && arena.bytes >= bytes && arena.stream == stream) {
+      arena.busy = true;
+      return &arena;
+    }
+  arenas_.push_back({backend_.allocate(static_cast<std::size_t>(bytes)), bytes, stream, true});
+  return &arenas_.back();
+}
+
+void ArenaPool::give_back(Arena* arena) {
+  if (arena == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  arena->busy = false;
+}
+
+namespace {
+
+// Calls work(i) for 0 <= i < count on a few threads; the first exception is passed on.
+template <typename Work>
+void for_each_in_parallel(std::size_t count, const Work& work) {
+  std::atomic<std::size_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  const auto worker = [&] {
+    for (std::size_t i; (i = next++) < count;) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(failure_mutex);
+        if (!failure) failure = std::current_exception();
+      }
+    }
+  };
+  const std::size_t threads = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(worker);
+  worker();
+  for (std::thread& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+              const ArenaPool::Arena* arena) {
+  switch (source.kind) {
+    case PointerSource::Kind::input: return inputs[static_cast<std::size_t>(source.at)].data;
+    case PointerSource::Kind::output: return outputs[static_cast<std::size_t>(source.at)].data;
+    case PointerSource::Kind::arena: return static_cast<std::byte*>(arena->memory) + source.at;
+  }
+  return nullptr;
+}
+
+bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span<const Buffer> buffers) {
+  return std::equal(shapes.begin(), shapes.end(), buffers.begin(), buffers.end(),
+                    [](const auto& shape, const Buffer& buffer) { return shape == buffer.shape; });
+}
+
+}  // namespace
+}  // namespace runtime
+
+Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
+                       runtime::LowerGroup lower)
+    : plan(std::move(the_plan)), backend(std::move(the_backend)), lower_group(std::move(lower)), arenas(*backend) {}
+
+std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen::Specialization& specialization) const {
+  const std::lock_guard lock(build_mutex);
+  std::shared_ptr<const runtime::BuiltPlan>& slot = built[specialization.key()];
+  if (slot) return slot;
+  auto fresh = std::make_shared<runtime::BuiltPlan>();
+  fresh->specialization = specialization;
+  fresh->kernels.resize(plan.groups.size());
+  runtime::for_each_in_parallel(plan.groups.size(), [&](std::size_t group) {
+    auto kernel = std::make_shared<runtime::BuiltKernel>();
+    kernel->kernel = lower_group(static_cast<int>(group), specialization);
+    kernel->source = backend->emit(kernel->kernel);
+    kernel->binary = backend->build(kernel->source);
+    kernel->loaded = backend->load(kernel->source, kernel->binary);
+    ++builds;
+    compiles += kernel->binary.compiled;
+    fresh->kernels[group] = std::move(kernel);
+  });
+  slot = std::move(fresh);
+  return slot;
+}
+
+std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const Bindings& bindings) const {
+  {
+    const std::shared_lock lock(records_mutex);
+    for (const auto& record : records)
+      if (record->bindings == bindings) return record;
+  }
+  auto record = std::make_shared<const runtime::LaunchRecord>(
+      runtime::make_record(plan, build(codegen::specialize(plan, bindings)), bindings));
+  const std::unique_lock lock(records_mutex);
+  constexpr std::size_t kKept = 64;
+  if (records.size() == kKept) records.erase(records.begin());
+  records.push_back(record);
+  return record;
+}
+
+std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(std::span<const Buffer> inputs,
+                                                                          const Bindings& bindings) const {
+  {
+    const std::shared_lock lock(records_mutex);
+    for (auto record = records.rbegin(); record != records.rend(); ++record)
+      if (runtime::same_shapes((*record)->input_shapes, inputs) &&
+          (bindings.empty() || bindings == (*record)->bindings))
+        return *record;
+  }
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Buffer& input : inputs) shapes.push_back(input.shape);
+  return record_for(ir::bind_symbols(plan.graph, shapes, bindings));
+}
+
+void Executable::Impl::launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
+                              std::span<const Buffer> outputs, void* stream) const {
+  const runtime::HeldArena held(arenas, record.arena_bytes, stream);
+  const runtime::ArenaPool::Arena* arena = held.get();
+  last_arena_bytes = record.arena_bytes;
+  constexpr std::size_t kMostOperands = 256;
+  void* pointers[kMostOperands];
+  for (const runtime::PreparedLaunch& launch : record.launches) {
+    const std::size_t count = launch.pointers.size();
+    for (std::size_t i = 0; i < count; ++i) pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
+    runtime::Launch call;
+    call.kernel = launch.kernel->loaded.get();
+    std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
+    call.block = launch.kernel->source.launch.block;
+    call.shared_bytes = launch.kernel->source.launch.shared_bytes;
+    call.pointers = {pointers, count};
+    call.dims = launch.dims;
+    backend->launch(call, stream);
+  }
+  for (const runtime::PreparedCopy& copy : record.copies)
+    backend->copy(runtime::resolve(copy.to, inputs, outputs, arena),
+                  runtime::resolve(copy.from, inputs, outputs, arena), static_cast<std::size_t>(copy.bytes), stream);
+}
+
+namespace {
+
+void check_buffer(const ir::Graph& graph, ir::ValueId value, const std::string& name, const Buffer& buffer,
+                  const char* role) {
+  const DType wanted = graph.type(value).dtype;
+  if (buffer.dtype != wanted)
+    throw Error(ErrorKind::argument,
+                fmt::format("{} '{}' is {}, not {}", role, name, tenon::name_of(buffer.dtype), tenon::name_of(wanted)),
+                {}, fmt::format("pass a {} buffer", tenon::name_of(wanted)));
+  std::int64_t count = 1;
+  for (std::int64_t extent : buffer.shape) count *= extent;
+  if (count > 0 && reinterpret_cast<std::uintptr_t>(buffer.data) % 16 != 0)
+    throw Error(ErrorKind::argument, fmt::format("{} '{}' is not aligned to 16 bytes", role, name), {},
+                "allocate it with that alignment");
+  if (count > 0 && buffer.data == nullptr)
+    throw Error(ErrorKind::argument, fmt::format("{} '{}' has no memory", role, name), {}, "pass a buffer of its size");
+}
+
+void check_count(std::size_t given, std::size_t wanted, const char* role) {
+  if (given != wanted)
+    throw Error(ErrorKind::argument, fmt::format("{} {} buffers given, the graph has {}", given, role, wanted), {},
+                "pass one for each, in the graph's order");
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+}  // namespace
+
+void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
+                           const Bindings& bindings) const {
+  const ir::Graph& graph = impl_->plan.graph;
+  check_count(inputs.size(), graph.inputs.size(), "input");
+  check_count(outputs.size(), graph.outputs.size(), "output");
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    check_buffer(graph, graph.inputs[i], graph.value(graph.inputs[i]).name, inputs[i], "input");
+  const auto record = impl_->record_for(inputs, bindings);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    check_buffer(graph, graph.outputs[i], graph.outputs_names[i], outputs[i], "output");
+    if (outputs[i].shape != record->output_shapes[i])
+      throw Error(ErrorKind::argument,
+                  fmt::format("output '{}' has shape {}, not {}", graph.outputs_names[i], shape_text(outputs[i].shape),
+                              shape_text(record->output_shapes[i])),
+                  {}, "Executable::output_shapes gives the shapes for these inputs");
+  }
+  impl_->launch(*record, inputs, outputs, stream);
+}
+
+void Executable::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const Bindings& bindings) const {
+  run_async(inputs, outputs, nullptr, bindings);
+  impl_->backend->synchronize(nullptr);
+}
+
+void Executable::prepare(const Bindings& bindings) const {
+  impl_->record_for(ir::bind_symbols(impl_->plan.graph, {}, bindings));
+}
+
+std::vector<std::vector<std::int64_t>> Executable::output_shapes(
+    const std::vector<std::vector<std::int64_t>>& input_shapes, const Bindings& bindings) const {
+  const ir::Graph& graph = impl_->plan.graph;
+  const Bindings bound = ir::bind_symbols(graph, input_shapes, bindings);
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (ir::ValueId output : graph.outputs) {
+    shapes.emplace_back();
+    for (const Dim& extent : graph.type(output).shape) shapes.back().push_back(extent.evaluate(bound));
+  }
+  return shapes;
+}
+
+ExecutableStats Executable::stats() const {
+  const std::lock_guard lock(impl_->build_mutex);
+  return {static_cast<int>(impl_->plan.groups.size()), static_cast<int>(impl_->built.size()), impl_->builds,
+          impl_->compiles, impl_->last_arena_bytes};
+}
+
+std::string Executable::plan() const { return ir::print(impl_->plan); }
+std::string Executable::explain() const { return ir::explain(impl_->plan); }
+std::string Executable::target() const {
+  return impl_->backend->target().kind == codegen::TargetKind::cpu ? "cpu" : impl_->backend->target().arch;
+}
+
+}  // namespace tenon

@@ -1,0 +1,138 @@
+// The Executable: a plan, the kernels built for each dimension class met so far, and a launch record for each exact
+// binding of the symbols. Turns buffers into launches.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel.h"
+#include "ir/fusion/plan.h"
+#include "runtime/backend.h"
+#include "tenon/compile.h"
+
+namespace tenon::runtime {
+
+/// Lowers a group for a dimension class: given by the pipeline, so that the runtime does not know how.
+using LowerGroup = std::function<codegen::Kernel(int group, const codegen::Specialization&)>;
+
+/// One group's kernel for one dimension class.
+struct BuiltKernel {
+  codegen::Kernel kernel;
+  codegen::Source source;
+  Binary binary;
+  std::shared_ptr<const LoadedKernel> loaded;
+};
+
+/// All groups for one dimension class.
+struct BuiltPlan {
+  codegen::Specialization specialization;
+  std::vector<std::shared_ptr<const BuiltKernel>> kernels;
+};
+
+/// Where a kernel argument comes from.
+struct PointerSource {
+  enum class Kind : std::uint8_t { input, output, arena };
+  Kind kind = Kind::input;
+  std::int64_t at = 0;  ///< position of the input or output, or byte offset in the arena
+};
+
+/// A launch whose sizes are known and whose pointers are not.
+struct PreparedLaunch {
+  const BuiltKernel* kernel = nullptr;
+  std::int64_t grid[3] = {1, 1, 1};
+  std::vector<std::int64_t> dims;
+  std::vector<PointerSource> pointers;
+};
+
+/// An output that no kernel writes: an input returned as it is, or a value returned twice.
+struct PreparedCopy {
+  PointerSource from, to;
+  std::int64_t bytes = 0;
+};
+
+/// Everything that depends on the sizes only.
+struct LaunchRecord {
+  Bindings bindings;
+  std::shared_ptr<const BuiltPlan> built;
+  std::vector<std::vector<std::int64_t>> input_shapes, output_shapes;
+  std::vector<PreparedLaunch> launches;
+  std::vector<PreparedCopy> copies;
+  std::int64_t arena_bytes = 0;
+};
+
+/// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
+/// since the stream orders them.
+class ArenaPool {
+ public:
+  explicit ArenaPool(const Backend& backend) : backend_(backend) {}
+  ~ArenaPool();
+  ArenaPool(const ArenaPool&) = delete;
+  ArenaPool& operator=(const ArenaPool&) = delete;
+
+  struct Arena {
+    void* memory = nullptr;
+    std::int64_t bytes = 0;
+    void* stream = nullptr;
+    bool busy = false;
+  };
+  /// An arena of at least `bytes`, held until given back. Null when bytes is 0.
+  Arena* take(std::int64_t bytes, void* stream);
+  void give_back(Arena* arena);
+
+ private:
+  const Backend& backend_;
+  std::mutex mutex_;
+  std::list<Arena> arenas_;
+};
+
+/// An arena for the length of one run.
+class HeldArena {
+ public:
+  HeldArena(ArenaPool& pool, std::int64_t bytes, void* stream) : pool_(pool), arena_(pool.take(bytes, stream)) {}
+  ~HeldArena() { pool_.give_back(arena_); }
+  HeldArena(const HeldArena&) = delete;
+  HeldArena& operator=(const HeldArena&) = delete;
+  const ArenaPool::Arena* get() const { return arena_; }
+
+ private:
+  ArenaPool& pool_;
+  ArenaPool::Arena* arena_;
+};
+
+}  // namespace tenon::runtime
+
+namespace tenon {
+
+struct Executable::Impl {
+  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::LowerGroup lower_group);
+
+  /// The record for these input shapes, made (and its kernels built) when it is new.
+  std::shared_ptr<const runtime::LaunchRecord> record_for(std::span<const Buffer> inputs,
+                                                          const Bindings& bindings) const;
+  std::shared_ptr<const runtime::LaunchRecord> record_for(const Bindings& bindings) const;
+  std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
+  void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+              void* stream) const;
+
+  ir::Plan plan;
+  std::shared_ptr<const runtime::Backend> backend;
+  runtime::LowerGroup lower_group;
+
+  mutable std::shared_mutex records_mutex;
+  mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last
+  mutable std::mutex build_mutex;
+  mutable std::map<std::string, std::shared_ptr<const runtime::BuiltPlan>> built;  ///< by dimension class
+  mutable runtime::ArenaPool arenas;
+  mutable std::atomic<int> builds{0}, compiles{0};
+  mutable std::atomic<std::int64_t> last_arena_bytes{0};
+};
+
+}  // namespace tenon

@@ -1,0 +1,96 @@
+// From exact sizes to a launch record: grids, dims, pointers and the arena's layout.
+#include "runtime/record.h"
+
+#include <algorithm>
+
+#include "runtime/arena.h"
+#include "runtime/executable.h"
+
+namespace tenon::runtime {
+namespace {
+
+std::vector<std::int64_t> sizes_of(const Shape& shape, const Bindings& bindings) {
+  std::vector<std::int64_t> sizes;
+  for (const Dim& extent : shape) sizes.push_back(extent.evaluate(bindings));
+  return sizes;
+}
+
+// Places every value that passes through memory: the caller's buffers where it is an input or output, else the arena.
+class Places {
+ public:
+  Places(const ir::Plan& plan, const Bindings& bindings, LaunchRecord& record)
+      : graph_(plan.graph), bindings_(bindings) {
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      places_[graph_.inputs[i]] = {PointerSource::Kind::input, static_cast<std::int64_t>(i)};
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const PointerSource output{PointerSource::Kind::output, static_cast<std::int64_t>(i)};
+      const auto [place, fresh] = places_.emplace(graph_.outputs[i], output);
+      if (!fresh) record.copies.push_back({place->second, output, bytes_of(graph_.outputs[i])});
+    }
+    lay_out_arena(plan, record);
+  }
+
+  PointerSource of(ir::ValueId value) const { return places_.at(value); }
+
+ private:
+  std::int64_t bytes_of(ir::ValueId value) const {
+    const ir::Type& type = graph_.type(value);
+    return element_count(type.shape).evaluate(bindings_) * size_of(type.dtype);
+  }
+
+  void lay_out_arena(const ir::Plan& plan, LaunchRecord& record) {
+    std::map<ir::ValueId, Lifetime> live;
+    for (int step = 0; step < static_cast<int>(plan.groups.size()); ++step) {
+      const ir::Group& group = plan.groups[static_cast<std::size_t>(step)];
+      for (ir::ValueId value : group.outputs)
+        if (!places_.count(value)) live[value] = {bytes_of(value), step, step};
+      for (ir::ValueId value : group.inputs)
+        if (const auto found = live.find(value); found != live.end()) found->second.last = step;
+    }
+    std::vector<Lifetime> lifetimes;
+    for (const auto& [value, lifetime] : live) lifetimes.push_back(lifetime);
+    const ArenaPlan arena = plan_arena(lifetimes);
+    record.arena_bytes = arena.bytes;
+    std::size_t next = 0;
+    for (const auto& [value, lifetime] : live) places_[value] = {PointerSource::Kind::arena, arena.offsets[next++]};
+  }
+
+  const ir::Graph& graph_;
+  const Bindings& bindings_;
+  std::map<ir::ValueId, PointerSource> places_;
+};
+
+PreparedLaunch prepare_launch(const BuiltKernel& built, const Places& places, const Bindings& bindings) {
+  PreparedLaunch launch;
+  launch.kernel = &built;
+  const codegen::LaunchRule& rule = built.source.launch;
+  launch.grid[0] = rule.grid_x.evaluate(bindings);
+  launch.grid[1] = rule.grid_y.evaluate(bindings);
+  launch.grid[2] = rule.grid_z.evaluate(bindings);
+  if (rule.max_grid_x > 0) launch.grid[0] = std::min(launch.grid[0], rule.max_grid_x);
+  for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
+  for (const codegen::Operand& operand : built.kernel.operands) launch.pointers.push_back(places.of(operand.value));
+  return launch;
+}
+
+bool empty(const PreparedLaunch& launch) { return launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0; }
+
+}  // namespace
+
+LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built, const Bindings& bindings) {
+  LaunchRecord record;
+  record.bindings = bindings;
+  for (ir::ValueId input : plan.graph.inputs)
+    record.input_shapes.push_back(sizes_of(plan.graph.type(input).shape, bindings));
+  for (ir::ValueId output : plan.graph.outputs)
+    record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
+  const Places places(plan, bindings, record);
+  for (const auto& kernel : built->kernels) {
+    PreparedLaunch launch = prepare_launch(*kernel, places, bindings);
+    if (!empty(launch)) record.launches.push_back(std::move(launch));
+  }
+  record.built = std::move(built);
+  return record;
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,11 @@
+// Launch records: what a run at exact sizes needs besides pointers.
+#pragma once
+
+#include "runtime/executable.h"
+
+namespace tenon::runtime {
+
+/// The record of `plan` at `bindings`, whose kernels are `built` for the dimension class of these bindings.
+LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built, const Bindings& bindings);
+
+}  // namespace tenon::runtime

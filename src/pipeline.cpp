@@ -1,0 +1,101 @@
+// The whole compiler on one screen: graph -> plan -> kernel -> source -> binary -> executable.
+#include "src/pipeline.h"
+
+#include <cstdio>
+
+#include "ir/text.h"
+#include "runtime/cuda/backend.h"
+#include "runtime/executable.h"
+#include "src/search.h"
+#include "tenon_build.h"
+#ifdef TENON_WITH_CPU
+#include "runtime/cpu/backend.h"
+#endif
+
+namespace tenon {
+namespace src {
+namespace {
+
+constexpr const char* kVersion = TENON_VERSION " " TENON_COMMIT;
+
+void show(const Options& options, const char* level, const std::string& text) {
+  if (options.print.count(level)) std::fprintf(stderr, "== %s\n%s\n", level, text.c_str());
+}
+
+std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, const Options& options) {
+  runtime::cuda::BackendOptions wanted;
+  wanted.nvrtc = nvrtc_search(options);
+  wanted.arch = arch;
+  wanted.with_device = arch.empty();
+  wanted.device = options.device;
+  wanted.tenon_version = kVersion;
+  return runtime::cuda::make_backend(wanted, open_cache(options));
+}
+
+std::shared_ptr<const runtime::Backend> cpu_backend([[maybe_unused]] const Options& options) {
+#ifdef TENON_WITH_CPU
+  return runtime::cpu::make_backend({options.threads, kVersion}, open_cache(options));
+#else
+  throw Error(ErrorKind::unsupported, "this build has no CPU target", {},
+              "configure with -DTENON_CPU=ON (needs LLVM 19), or use a GPU");
+#endif
+}
+
+}  // namespace
+
+std::shared_ptr<runtime::KernelCache> open_cache(const Options& options) {
+  std::shared_ptr<runtime::DiskCache> disk;
+  if (options.cache) {
+    runtime::DiskCacheOptions folder;
+    folder.folder = options.cache_dir;
+    folder.max_bytes = options.cache_bytes;
+    disk = std::make_shared<runtime::DiskCache>(folder);
+  }
+  return std::make_shared<runtime::KernelCache>(disk);
+}
+
+std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options) {
+  if (target == "cpu") return cpu_backend(options);
+  if (target == "cuda") return cuda_backend("", options);
+  if (target != "auto") return cuda_backend(target, options);
+  try {
+    return cuda_backend("", options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::no_device) throw;
+    return cpu_backend(options);
+  }
+}
+
+ir::Plan plan(const ir::Graph& graph, const Options& options) {
+  ir::PlanOptions wanted;
+  wanted.fuse = options.fuse;
+  wanted.find_attention = !options.disable.count("attention");
+  wanted.siblings = !options.disable.count("siblings");
+  wanted.duplicate = !options.disable.count("duplicate");
+  wanted.typical = options.typical;
+  show(options, "graph", ir::print(graph));
+  ir::Plan result = ir::make_plan(graph, wanted, options.disable);
+  show(options, "plan", ir::print(result));
+  return result;
+}
+
+Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
+  auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
+  const auto lower_group = [shared_plan, backend, options](int group, const codegen::Specialization& specialization) {
+    codegen::Kernel kernel = codegen::lower(*shared_plan, group, specialization, backend->target());
+    show(options, "kernel", codegen::print(kernel));
+    if (options.print.count("source")) show(options, "source", backend->emit(kernel).text);
+    return kernel;
+  };
+  auto impl = std::make_shared<const Executable::Impl>(*shared_plan, backend, lower_group);
+  if (shared_plan->graph.symbols.empty()) impl->record_for(Bindings{});
+  return Executable(std::move(impl));
+}
+
+}  // namespace src
+
+Executable compile(const Graph& graph, const std::string& target, const Options& options) {
+  return src::make_executable(src::plan(graph.data(), options), src::open_backend(target, options), options);
+}
+
+}  // namespace tenon

@@ -1,0 +1,25 @@
+// The compiler from end to end, for the library's own tools: what each arrow of docs/design does, one call each.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ir/fusion/plan.h"
+#include "runtime/backend.h"
+#include "runtime/cache.h"
+#include "tenon/compile.h"
+
+namespace tenon::src {
+
+/// The cache that the options ask for.
+std::shared_ptr<runtime::KernelCache> open_cache(const Options& options);
+
+/// The backend named "cpu", "cuda", "auto", or an architecture ("sm_90a": compiles without a device).
+std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options);
+
+ir::Plan plan(const ir::Graph& graph, const Options& options);
+
+/// plan -> executable on an open backend.
+Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);
+
+}  // namespace tenon::src
