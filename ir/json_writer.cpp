@@ -78,8 +78,13 @@ class Writer {
 
   Json symbols() const {
     Json object = Json::object();
-    for (const auto& [symbol, bounds] : graph_.symbols)
-      object[symbol] = {{"min", bounds.min}, {"max", bounds.max}, {"divisor", bounds.divisor}};
+    const SymbolBounds any;
+    for (const auto& [symbol, bounds] : graph_.symbols) {
+      Json& item = object[symbol] = Json::object();
+      if (bounds.min != any.min) item["min"] = bounds.min;
+      if (bounds.max != any.max) item["max"] = bounds.max;
+      if (bounds.divisor != any.divisor) item["divisor"] = bounds.divisor;
+    }
     return object;
   }
 
