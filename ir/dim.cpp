@@ -12,6 +12,8 @@ namespace tenon {
 namespace {
 
 constexpr std::size_t kMaxTerms = 64;
+constexpr std::size_t kMaxFactors = 32;     // of one term
+constexpr std::size_t kMaxAtomText = 1024;  // bounds the depth of floor divisions too
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
@@ -120,6 +122,10 @@ Dim DimTerms::make(std::int64_t constant, std::vector<DimTerm> terms) {
   if (merged.size() > kMaxTerms)
     throw Error(ErrorKind::resource, fmt::format("a dimension has more than {} terms", kMaxTerms), {},
                 "name the dimension with a symbol of its own");
+  for (const DimTerm& term : merged)
+    if (term.atoms.size() > kMaxFactors)
+      throw Error(ErrorKind::resource, fmt::format("a dimension has a term of more than {} factors", kMaxFactors), {},
+                  "name the dimension with a symbol of its own");
   if (merged.empty()) return Dim(constant);
   return Dim(constant, std::make_shared<const DimTerms>(DimTerms{std::move(merged)}));
 }
@@ -196,8 +202,12 @@ Dim Dim::floor_div(std::int64_t divisor) const {
   if (rest.empty()) return outside;
   const Dim inside = DimTerms::make(constant_ - quotient_constant * divisor, std::move(rest));
   if (divisor == 1) return outside + inside;
-  auto atom =
-      std::make_shared<const DimAtom>(DimAtom{fmt::format("floordiv({}, {})", inside.str(), divisor), inside, divisor});
+  std::string text = fmt::format("floordiv({}, {})", inside.str(), divisor);
+  if (text.size() > kMaxAtomText)
+    throw Error(ErrorKind::resource,
+                fmt::format("a dimension's floor division of more than {} characters", kMaxAtomText), {},
+                "name the dimension with a symbol of its own");
+  auto atom = std::make_shared<const DimAtom>(DimAtom{std::move(text), inside, divisor});
   return outside + DimTerms::make(0, {{{std::move(atom)}, 1}});
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -55,7 +54,7 @@ std::string describe(const Json& json) {
   switch (json.type()) {
     case Json::value_t::null: return "null";
     case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "a list";
+    case Json::value_t::array: return json.empty() ? "an empty list" : "a list";
     case Json::value_t::string: return display(json.get_ref<const std::string&>());
     case Json::value_t::boolean: return json.get<bool>() ? "true" : "false";
     case Json::value_t::number_integer:
@@ -351,11 +350,10 @@ class Reader {
     const auto number = as_number(field.json);
     if (!number) fail_attr_type(op, spec, describe(field.json), field.place());
     if (const auto* real = std::get_if<double>(&*number)) return *real;
-    const auto value = static_cast<double>(std::get<std::int64_t>(*number));
-    if (std::fabs(value) > 0x1p53)
-      fail(field, fmt::format("{} is not exact as a real number", describe(field.json)),
-           "write it with a point or exponent");
-    return value;
+    const std::int64_t value = std::get<std::int64_t>(*number);
+    if (!is_exact_real(value))
+      fail(field, fmt::format("{} is not exact as a real number", value), "write it with a point or exponent");
+    return static_cast<double>(value);
   }
 
   static std::string checked_string(const Field& field) {

@@ -16,10 +16,11 @@ using Json = nlohmann::ordered_json;
 
 Json real_json(double value) { return std::isfinite(value) ? Json(value) : Json(format_real(value)); }
 
-Json scalar_json(const Scalar& scalar) {
-  if (const auto* integer = std::get_if<std::int64_t>(&scalar)) return *integer;
-  if (const auto* boolean = std::get_if<bool>(&scalar)) return *boolean;
-  return real_json(std::get<double>(scalar));
+Json scalar_json(const Scalar& scalar, DType dtype) {
+  const Scalar canonical = canonical_scalar(scalar, dtype);
+  if (const auto* integer = std::get_if<std::int64_t>(&canonical)) return *integer;
+  if (const auto* boolean = std::get_if<bool>(&canonical)) return *boolean;
+  return real_json(std::get<double>(canonical));
 }
 
 Json dim_json(const Dim& dim) { return dim.is_constant() ? Json(dim.constant()) : Json(dim.str()); }
@@ -30,7 +31,7 @@ Json shape_json(const std::vector<Dim>& shape) {
   return list;
 }
 
-Json attr_json(const AttrSpec& spec, const AttrValue& value) {
+Json attr_json(const AttrSpec& spec, const AttrValue& value, DType dtype) {
   switch (spec.type) {
     case AttrType::integer: return std::get<std::int64_t>(value);
     case AttrType::integers: return std::get<std::vector<std::int64_t>>(value);
@@ -39,7 +40,7 @@ Json attr_json(const AttrSpec& spec, const AttrValue& value) {
     case AttrType::string: return std::get<std::string>(value);
     case AttrType::dtype: return std::string(tenon::name_of(std::get<DType>(value)));
     case AttrType::dims: return shape_json(std::get<std::vector<Dim>>(value));
-    case AttrType::scalar: return scalar_json(std::get<Scalar>(value));
+    case AttrType::scalar: return scalar_json(std::get<Scalar>(value), dtype);
   }
   return {};
 }
@@ -92,14 +93,15 @@ class Writer {
     Json operands = Json::array(), attrs = Json::object(), results = Json::array();
     for (ValueId operand : node.operands) operands.push_back(operand_json(operand));
     for (const AttrSpec& spec : info(node.op).attributes)
-      if (const AttrValue* value = node.attrs.find(spec.name)) attrs[spec.name] = attr_json(spec, *value);
+      if (const AttrValue* value = node.attrs.find(spec.name))
+        attrs[spec.name] = attr_json(spec, *value, graph_.type(node.results.front()).dtype);
     for (ValueId result : node.results) results.push_back(declaration(result));
     return {{"op", std::string(name_of(node.op))}, {"operands", operands}, {"attrs", attrs}, {"results", results}};
   }
 
   Json operand_json(ValueId operand) const {
     if (!inlined_[static_cast<std::size_t>(operand)]) return name(operand);
-    return {{"value", scalar_json(graph_.producer(operand).attrs.get<Scalar>("value"))},
+    return {{"value", scalar_json(graph_.producer(operand).attrs.get<Scalar>("value"), graph_.type(operand).dtype)},
             {"dtype", std::string(tenon::name_of(graph_.type(operand).dtype))}};
   }
 

@@ -77,6 +77,7 @@ Token Lexer::next() {
       if (is_digit(peek(1))) fail(token, "a number starts with '.'", "write a digit first, as in 0.5");
       break;
     case '\'': fail(token, "unexpected character '''", "strings stand in double quotes"); break;
+    case '/': fail(token, "unexpected character '/'", "write div(a, b), or floordiv(rows, 4) in dimensions"); break;
     default: break;
   }
   if (!is_printable(c))
@@ -158,7 +159,8 @@ Token Lexer::decimal(Token token, std::size_t length) {
       integral ? std::from_chars(digits.data(), end, token.magnitude) : std::from_chars(digits.data(), end, token.real);
   if (error == std::errc::result_out_of_range || (integral && token.magnitude > kMaxMagnitude)) {
     if (integral)
-      fail(token, fmt::format("the integer {} leaves 64 bits", digits), "write a real number with a point or exponent");
+      fail(token, fmt::format("the integer {} leaves 64 bits", digits),
+           "integers reach from -2^63 to 2^63 - 1; write larger numbers with a point or exponent");
     fail(token, fmt::format("the number {} is beyond f64", digits), "write inf, or 0.0");
   }
   if (error != std::errc{} || stop != end)
@@ -176,7 +178,7 @@ Token Lexer::hexadecimal(Token token, std::size_t length) {
   if (error == std::errc::result_out_of_range || (integral && token.magnitude > kMaxMagnitude)) {
     if (integral)
       fail(token, fmt::format("the integer {} leaves 64 bits", digits),
-           "write a real number with an exponent, as in 0x1p70");
+           "integers reach from -2^63 to 2^63 - 1; write larger numbers with an exponent, as in 0x1p70");
     fail(token, fmt::format("the number {} is beyond f64", digits), "write inf, or 0.0");
   }
   if (error != std::errc{} || stop != end)

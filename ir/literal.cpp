@@ -3,7 +3,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 
 namespace tenon::ir {
@@ -18,6 +17,9 @@ OperandClass operand_class(Op op, std::size_t index) {
   const bool second_is_index = op == Op::take || op == Op::dropout || op == Op::cross_entropy;
   return second_is_index && index == 1 ? OperandClass::index : OperandClass::shared;
 }
+
+// Reals that are computed in f32, so that a literal of them means the nearest f32.
+bool is_narrow_real(DType dtype) { return is_real(dtype) && dtype != DType::f64; }
 
 template <typename Real>
 std::string shortest(Real value) {
@@ -58,16 +60,25 @@ std::string format_scalar(const Scalar& value) {
   return format_real(std::get<double>(value));
 }
 
+Scalar canonical_scalar(const Scalar& value, DType dtype) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value))
+    if (is_real(dtype)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value))
+    if (is_integer(dtype) && *real >= -0x1p63 && *real < 0x1p63) return static_cast<std::int64_t>(*real);
+  return value;
+}
+
 std::string format_scalar(const Scalar& value, DType dtype) {
-  const auto* real = std::get_if<double>(&value);
-  if (real && is_real(dtype) && dtype != DType::f64 && std::isfinite(*real) && std::fabs(*real) <= 3.4e38) {
-    const float narrow = static_cast<float>(*real);
+  const Scalar canonical = canonical_scalar(value, dtype);
+  const auto* real = std::get_if<double>(&canonical);
+  if (real && is_narrow_real(dtype) && std::isfinite(*real) && std::fabs(*real) <= 3.4e38) {
+    const auto narrow = static_cast<float>(*real);
     if (static_cast<double>(narrow) == *real) {
       const std::string text = shortest(narrow);
       if (static_cast<float>(read(text)) == narrow) return text;
     }
   }
-  return format_scalar(value);
+  return format_scalar(canonical);
 }
 
 bool same_real(double a, double b) {
@@ -75,10 +86,13 @@ bool same_real(double a, double b) {
   return a == b && std::signbit(a) == std::signbit(b);
 }
 
-bool same_scalar(const Scalar& a, const Scalar& b) {
-  if (const auto* x = std::get_if<double>(&a))
-    if (const auto* y = std::get_if<double>(&b)) return same_real(*x, *y);
-  return a == b;
+bool same_scalar(const Scalar& a, const Scalar& b, DType dtype) {
+  const Scalar p = canonical_scalar(a, dtype), q = canonical_scalar(b, dtype);
+  const auto* x = std::get_if<double>(&p);
+  const auto* y = std::get_if<double>(&q);
+  if (!x || !y) return p == q;
+  if (!is_narrow_real(dtype) || std::fabs(*x) > 3.4e38 || std::fabs(*y) > 3.4e38) return same_real(*x, *y);
+  return same_real(static_cast<float>(*x), static_cast<float>(*y));
 }
 
 bool is_literal(const Graph& graph, ValueId value) {

@@ -22,8 +22,11 @@ std::string format_scalar(const Scalar& value, DType dtype);
 /// As format_scalar, where no dtype is known.
 std::string format_scalar(const Scalar& value);
 
-/// Equal in kind and in every bit, NaN like NaN.
-bool same_scalar(const Scalar& a, const Scalar& b);
+/// `value` as the kind of literal that `dtype` has: a real for reals, an integer for integers.
+Scalar canonical_scalar(const Scalar& value, DType dtype);
+
+/// The same element of `dtype`: reals up to f32 compare as f32, NaN equals NaN, zeros by sign.
+bool same_scalar(const Scalar& a, const Scalar& b, DType dtype);
 bool same_real(double a, double b);
 
 /// Whether `value` is the result of a rank-0 `full`.

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -22,7 +21,7 @@ std::int64_t signed_value(const Cursor& cursor, const Token& token, bool negativ
   if (token.magnitude == kTwoTo63) {
     if (negative) return std::numeric_limits<std::int64_t>::min();
     cursor.fail(token, fmt::format("the integer {} leaves 64 bits", token.text),
-                "write a real number with a point or exponent");
+                "integers reach from -2^63 to 2^63 - 1; write larger numbers with a point or exponent");
   }
   const auto value = static_cast<std::int64_t>(token.magnitude);
   return negative ? -value : value;
@@ -79,7 +78,7 @@ class DimParser {
     const Dim numerator = sum();
     cursor_.expect(TokenKind::comma, "','", "write floordiv(a, 4)");
     const Token at = cursor_.token();
-    const std::int64_t divisor = parse_integer(cursor_);
+    const std::int64_t divisor = parse_integer(cursor_, "divide by a positive integer");
     if (divisor <= 0) cursor_.fail(at, "floordiv by a divisor that is not positive", "divide by a positive integer");
     cursor_.expect(TokenKind::right_paren, "')'", "floordiv takes a dimension and a positive integer");
     return numerator.floor_div(divisor);
@@ -131,10 +130,9 @@ auto parse_list(Cursor& cursor, Item item) -> std::vector<decltype(item())> {
 double to_real(const Cursor& cursor, const Token& at, const Scalar& scalar) {
   if (const auto* real = std::get_if<double>(&scalar)) return *real;
   const std::int64_t integer = std::get<std::int64_t>(scalar);
-  const auto real = static_cast<double>(integer);
-  if (std::fabs(real) > 0x1p53)
+  if (!is_exact_real(integer))
     cursor.fail(at, fmt::format("{} is not exact as a real number", integer), "write it with a point or exponent");
-  return real;
+  return static_cast<double>(integer);
 }
 
 bool starts_dim(const Cursor& cursor) {
@@ -149,7 +147,9 @@ struct AttrParser {
   const AttrSpec& spec;
   Symbols& symbols;
 
-  [[noreturn]] void refuse(const Token& found) const { fail_attr_type(op, spec, describe(found), cursor.place(found)); }
+  [[noreturn]] void refuse(const Token& found, const std::string& meant = {}) const {
+    fail_attr_type(op, spec, describe(found), cursor.place(found), meant);
+  }
 
   std::int64_t integer() const {
     const Token first = cursor.token();
@@ -183,15 +183,19 @@ struct AttrParser {
   bool boolean() const {
     if (cursor.accept_word("true")) return true;
     if (cursor.accept_word("false")) return false;
-    refuse(cursor.token());
+    const std::string_view text = cursor.token().text;
+    refuse(cursor.token(), text == "True" || text == "1" ? "true" : text == "False" || text == "0" ? "false" : "");
   }
 
   std::string string() const {
+    if (cursor.at(TokenKind::identifier)) refuse(cursor.token(), fmt::format("\"{}\"", cursor.token().text));
     if (!cursor.at(TokenKind::string)) refuse(cursor.token());
     return std::string(cursor.take().text);
   }
 
   DType dtype() const {
+    if (cursor.at(TokenKind::string) && parse_dtype(cursor.token().text))
+      refuse(cursor.token(), std::string(cursor.token().text));
     if (!cursor.at(TokenKind::identifier)) refuse(cursor.token());
     const Token name = cursor.take();
     return dtype_named(name.text, cursor.place(name));
@@ -237,9 +241,9 @@ Type parse_type(Cursor& cursor, Symbols& symbols, SymbolUse use) {
   return type;
 }
 
-std::int64_t parse_integer(Cursor& cursor) {
+std::int64_t parse_integer(Cursor& cursor, const std::string& remedy) {
   const bool negative = cursor.accept(TokenKind::minus);
-  return signed_value(cursor, cursor.expect(TokenKind::integer, "an integer"), negative);
+  return signed_value(cursor, cursor.expect(TokenKind::integer, "an integer", remedy), negative);
 }
 
 std::optional<Scalar> accept_scalar(Cursor& cursor) {
@@ -271,6 +275,11 @@ AttrValue parse_attr_value(Cursor& cursor, const OpInfo& op, const AttrSpec& spe
     case AttrType::scalar: return AttrValue(std::in_place_type<Scalar>, parser.scalar());
   }
   return {};
+}
+
+bool is_exact_real(std::int64_t value) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 53;
+  return value >= -kLimit && value <= kLimit;
 }
 
 void check_declared_shape(const Shape& shape, const Place& place) {

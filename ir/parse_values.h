@@ -22,8 +22,10 @@ Dim parse_dim_text(std::string_view text, Symbols& symbols, SymbolUse use, const
 /// "f32[rows, 4]", "f32[]" or "f32".
 Type parse_type(Cursor& cursor, Symbols& symbols, SymbolUse use);
 
-/// An integer with its sign.
-std::int64_t parse_integer(Cursor& cursor);
+/// An integer with its sign; the error that there is none carries `remedy`.
+std::int64_t parse_integer(Cursor& cursor, const std::string& remedy = {});
+/// Whether f64 holds `value` and its neighbours exactly.
+bool is_exact_real(std::int64_t value);
 /// A literal when one stands here: a number, inf, nan, true or false, with its sign.
 std::optional<Scalar> accept_scalar(Cursor& cursor);
 

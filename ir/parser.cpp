@@ -102,21 +102,22 @@ class Parser {
   void constraint(const Token& name, SymbolBounds& bounds) {
     if (cursor_.accept_word("in")) {
       cursor_.expect(TokenKind::left_bracket, "'['", fmt::format("write {} in [1, 65536]", name.text));
-      bounds.min = std::max(bounds.min, parse_integer(cursor_));
+      bounds.min = std::max(bounds.min, bound(name));
       cursor_.expect(TokenKind::comma, "','", fmt::format("write {} in [1, 65536]", name.text));
-      bounds.max = std::min(bounds.max, parse_integer(cursor_));
+      bounds.max = std::min(bounds.max, bound(name));
       cursor_.expect(TokenKind::right_bracket, "']'", fmt::format("write {} in [1, 65536]", name.text));
     } else if (cursor_.accept(TokenKind::greater_equal)) {
-      bounds.min = std::max(bounds.min, parse_integer(cursor_));
+      bounds.min = std::max(bounds.min, bound(name));
     } else if (cursor_.accept(TokenKind::less_equal)) {
-      bounds.max = std::min(bounds.max, parse_integer(cursor_));
+      bounds.max = std::min(bounds.max, bound(name));
     } else if (cursor_.accept(TokenKind::percent)) {
       const Token at = cursor_.token();
       const std::int64_t divisor = parse_integer(cursor_);
       cursor_.expect(TokenKind::equal_equal, "'=='", fmt::format("write {} % 16 == 0", name.text));
       const Token zero = cursor_.token();
       if (parse_integer(cursor_) != 0)
-        cursor_.fail(zero, "a remainder other than 0", fmt::format("write {} % 16 == 0", name.text));
+        cursor_.fail(zero, "a remainder other than 0",
+                     fmt::format("only divisors are known: write {} % {} == 0", name.text, divisor));
       if (bounds.divisor != 1)
         cursor_.fail(at, fmt::format("a second divisor of '{}'", name.text), "write their least common multiple");
       bounds.divisor = divisor;
@@ -124,6 +125,13 @@ class Parser {
       cursor_.fail_expected(fmt::format("a constraint on '{}'", name.text),
                             fmt::format("write {0} in [1, 65536], {0} >= 1, {0} <= 512 or {0} % 16 == 0", name.text));
     }
+  }
+
+  std::int64_t bound(const Token& name) {
+    const Token at = cursor_.token();
+    const std::int64_t value = parse_integer(cursor_, fmt::format("write {} in [1, 65536]", name.text));
+    if (value < 0) cursor_.fail(at, fmt::format("a negative bound of '{}'", name.text), "extents are 0 or more");
+    return value;
   }
 
   void body() {
@@ -193,11 +201,24 @@ class Parser {
                    fmt::format("write {} = full(shape=[], value={}, dtype=f32)", target.text, format_scalar(*literal)));
     const Token name =
         cursor_.expect(TokenKind::identifier, "an operator", fmt::format("write {} = add(a, b)", target.text));
+    refuse_infix();
     if (!cursor_.at(TokenKind::left_paren))
       cursor_.fail(name, fmt::format("expected a call, found the value '{}'", name.text),
                    fmt::format("write an operator, as in {0} = neg({1}), or use {1} where {0} would stand", target.text,
                                name.text));
     return call(name, target.text, 0);
+  }
+
+  // Arithmetic between values is written as calls.
+  void refuse_infix() const {
+    const Token& sign = cursor_.token();
+    const std::string_view op = sign.kind == TokenKind::plus      ? "add"
+                                : sign.kind == TokenKind::minus   ? "sub"
+                                : sign.kind == TokenKind::star    ? "mul"
+                                : sign.kind == TokenKind::percent ? "mod"
+                                                                  : "";
+    if (!op.empty())
+      cursor_.fail(sign, fmt::format("'{}' between values", sign.text), fmt::format("write {}(a, b)", op));
   }
 
   void define(const Target& target, ValueId value) {
@@ -223,6 +244,7 @@ class Parser {
     std::vector<std::pair<std::string, AttrValue>> attributes;
     while (!cursor_.at(TokenKind::right_paren)) {
       argument(op, arguments, attributes, depth);
+      refuse_infix();
       if (!cursor_.accept(TokenKind::comma)) break;
     }
     cursor_.expect(TokenKind::right_paren, "',' or ')'", fmt::format("close the arguments of {} with ')'", op.name));

@@ -31,6 +31,8 @@ void check_bounds(const std::string& symbol, const SymbolBounds& bounds, const P
   if (bounds.min < 0) fail(fmt::format("the lower bound {} is negative", bounds.min), "extents are 0 or more");
   if (bounds.divisor < 1) fail(fmt::format("the divisor {} is not positive", bounds.divisor), "divisors are 1 or more");
   const bool none = bounds.max < bounds.min || bounds.max - bounds.max % bounds.divisor < bounds.min;
+  if (none && bounds.divisor == 1)
+    fail(fmt::format("no value lies in [{}, {}]", bounds.min, bounds.max), "widen the bounds");
   if (none)
     fail(fmt::format("no multiple of {} lies in [{}, {}]", bounds.divisor, bounds.min, bounds.max), "widen the bounds");
 }

@@ -9,17 +9,18 @@
 namespace tenon::ir {
 namespace {
 
-bool same_attr(const AttrValue& a, const AttrValue& b) {
+bool same_attr(const AttrValue& a, const AttrValue& b, DType dtype) {
   if (a.index() != b.index()) return false;
   if (const auto* x = std::get_if<double>(&a)) return same_real(*x, std::get<double>(b));
-  if (const auto* x = std::get_if<Scalar>(&a)) return same_scalar(*x, std::get<Scalar>(b));
+  if (const auto* x = std::get_if<Scalar>(&a)) return same_scalar(*x, std::get<Scalar>(b), dtype);
   return a == b;
 }
 
-bool same_attrs(const Attrs& a, const Attrs& b) {
+// `dtype` is the node's, which scalars take.
+bool same_attrs(const Attrs& a, const Attrs& b, DType dtype) {
   return a.items().size() == b.items().size() && std::all_of(a.items().begin(), a.items().end(), [&](const auto& item) {
            const AttrValue* other = b.find(item.first);
-           return other != nullptr && same_attr(item.second, *other);
+           return other != nullptr && same_attr(item.second, *other, dtype);
          });
 }
 
@@ -78,7 +79,8 @@ class Comparer {
   bool same_value(ValueId x, ValueId y) const {
     if (is_literal(a_, x) != is_literal(b_, y) || a_.type(x) != b_.type(y)) return false;
     if (is_literal(a_, x))
-      return same_scalar(a_.producer(x).attrs.get<Scalar>("value"), b_.producer(y).attrs.get<Scalar>("value"));
+      return same_scalar(a_.producer(x).attrs.get<Scalar>("value"), b_.producer(y).attrs.get<Scalar>("value"),
+                         a_.type(x).dtype);
     const auto found = image_.find(x);
     return found != image_.end() && found->second == y;
   }
@@ -88,8 +90,8 @@ class Comparer {
   }
 
   bool same_node(const Node& x, const Node& y) {
-    if (x.op != y.op || x.results.size() != y.results.size() || !same_attrs(x.attrs, y.attrs) ||
-        !same_values(x.operands, y.operands))
+    if (x.op != y.op || x.results.size() != y.results.size() ||
+        !same_attrs(x.attrs, y.attrs, a_.type(x.results.front()).dtype) || !same_values(x.operands, y.operands))
       return false;
     for (std::size_t i = 0; i < x.results.size(); ++i)
       if (!same_name(a_, x.results[i], b_, y.results[i]) || !match(x.results[i], y.results[i])) return false;

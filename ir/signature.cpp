@@ -90,13 +90,16 @@ const AttrSpec& attr_named(const OpInfo& op, std::string_view name, const Place&
   }
   const std::string takes = names.empty() ? fmt::format("{} takes no attributes", op.name) : "it is " + signature(op);
   throw Error(ErrorKind::type, fmt::format("{} has no attribute '{}'", op.name, name), place,
-              did_you_mean(nearest(name, names)) + takes);
+              did_you_mean(suggest_attr(name, names)) + takes);
 }
 
-void fail_attr_type(const OpInfo& op, const AttrSpec& spec, const std::string& found, const Place& place) {
+void fail_attr_type(const OpInfo& op, const AttrSpec& spec, const std::string& found, const Place& place,
+                    const std::string& meant) {
   throw Error(ErrorKind::type,
               fmt::format("{}: attribute '{}' takes {}, not {}", op.name, spec.name, expectation(spec.type), found),
-              place, fmt::format("write it as in {}={}", spec.name, example(spec.type)));
+              place,
+              meant.empty() ? fmt::format("write it as in {}={}", spec.name, example(spec.type))
+                            : fmt::format("write {}={}", spec.name, meant));
 }
 
 void check_operand_count(const OpInfo& op, std::size_t count, const Place& place) {
@@ -105,7 +108,7 @@ void check_operand_count(const OpInfo& op, std::size_t count, const Place& place
       op.operands < 0 ? "at least 1 operand" : fmt::format("{} operand{}", op.operands, op.operands == 1 ? "" : "s");
   throw Error(ErrorKind::type,
               fmt::format("{} takes {}, but {} {} given", op.name, takes, count, count == 1 ? "is" : "are"), place,
-              fmt::format("it is {}; attributes are written key=value", signature(op)));
+              fmt::format("it is {}{}", signature(op), op.attributes.empty() ? "" : "; attributes are named"));
 }
 
 Attrs in_signature_order(const OpInfo& op, std::vector<std::pair<std::string, AttrValue>> given, const Place& place) {

@@ -23,8 +23,9 @@ DType dtype_named(std::string_view name, const Place& place);
 /// The attribute `name` of `op`; Error(type) with the likely spelling and the signature.
 const AttrSpec& attr_named(const OpInfo& op, std::string_view name, const Place& place);
 
-/// Error(type): `spec` was given `found`, which is of another type.
-[[noreturn]] void fail_attr_type(const OpInfo& op, const AttrSpec& spec, const std::string& found, const Place& place);
+/// Error(type): `spec` was given `found`, which is of another type. `meant` is the value to write instead, if known.
+[[noreturn]] void fail_attr_type(const OpInfo& op, const AttrSpec& spec, const std::string& found, const Place& place,
+                                 const std::string& meant = {});
 
 /// Error(type) when `op` does not take `count` operands.
 void check_operand_count(const OpInfo& op, std::size_t count, const Place& place);

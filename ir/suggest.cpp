@@ -71,6 +71,19 @@ constexpr Alias kDTypeAliases[] = {
     {"uint8", "u8"},      {"byte", "u8"},
 };
 
+constexpr Alias kAttrAliases[] = {
+    {"axes", "axis"},        {"dim", "axis"},
+    {"dims", "axis"},        {"keep_dims", "keepdims"},
+    {"keepdim", "keepdims"}, {"newshape", "shape"},
+    {"size", "shape"},       {"permutation", "perm"},
+    {"axes", "perm"},        {"epsilon", "eps"},
+    {"begin", "start"},      {"end", "stop"},
+    {"stride", "step"},      {"strides", "step"},
+    {"type", "dtype"},       {"is_causal", "causal"},
+    {"correction", "ddof"},  {"split_size", "sections"},
+    {"rate", "p"},
+};
+
 std::string_view find_alias(std::span<const Alias> aliases, std::string_view word) {
   const auto found = std::find_if(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.first == word; });
   return found == aliases.end() ? std::string_view{} : found->second;
@@ -132,6 +145,12 @@ std::string_view suggest_dtype(std::string_view word) {
   const std::string small = lower(word);
   if (const auto alias = find_alias(kDTypeAliases, small); !alias.empty()) return alias;
   return nearest(small, dtype_names());
+}
+
+std::string_view suggest_attr(std::string_view word, std::span<const std::string_view> known) {
+  for (const auto& [foreign, own] : kAttrAliases)
+    if (foreign == word && std::find(known.begin(), known.end(), own) != known.end()) return own;
+  return nearest(word, known);
 }
 
 std::string join(std::span<const std::string_view> words) {

@@ -19,6 +19,9 @@ std::string_view suggest_op(std::string_view word);
 /// The dtype meant by `word` ("float32", "half", "f23"), or "".
 std::string_view suggest_dtype(std::string_view word);
 
+/// The attribute among `known` meant by `word` ("dim" for "axis"), or "".
+std::string_view suggest_attr(std::string_view word, std::span<const std::string_view> known);
+
 /// "a, b, c".
 std::string join(std::span<const std::string_view> words);
 /// Every dtype, as a list.
