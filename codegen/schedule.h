@@ -31,7 +31,8 @@ enum class RowMapping : std::uint8_t {
 struct ReduceSchedule {
   RowMapping mapping = RowMapping::block;
   int threads = 256;
-  int vector = 1;           ///< elements of the innermost axis per access
+  int lanes = 32;           ///< CUDA, warp: lanes that share a row, a power of two; a warp has 32 / lanes rows
+  int vector = 1;           ///< elements of the innermost reduced axis per access
   bool persistent = false;  ///< the row stays in registers between rounds instead of being read again
   int row_elements = 0;     ///< persistent: capacity per thread, in elements
   std::int64_t grain = 0;   ///< CPU: rows of one task

@@ -1,0 +1,65 @@
+// Kernel -> CUDA C++: chooses the class's emitter, and puts prelude, signature and body together.
+#include "codegen/emit/cuda/emit.h"
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda/parts.h"
+#include "codegen/emit/cuda/spell.h"
+#include "ir/check.h"
+
+namespace tenon::codegen {
+
+Source emit_cuda(const Kernel& kernel, const Target& target) {
+  switch (kernel.kernel_class) {
+    case ir::KernelClass::map: return cuda::emit_map(kernel, target);
+    case ir::KernelClass::reduce: return cuda::emit_reduce(kernel, target);
+    case ir::KernelClass::contract:
+    case ir::KernelClass::attend: break;
+  }
+  TENON_CHECK(false, "no CUDA emitter for this kernel class");
+  return {};
+}
+
+namespace cuda {
+
+Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch) {
+  Writer out;
+  out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{", launch.block, kernel.name,
+                       parameters(kernel)));
+  for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
+  const std::string text = without_unused(out.text() + body.text() + "}\n");
+  const std::string prelude = prelude_for(text);
+  return {prelude + (prelude.empty() ? "" : "\n") + text, kernel.name, launch, kernel.dims};
+}
+
+Dim blocks_of(const Dim& count, std::int64_t size) { return (count + Dim(size - 1)).floor_div(size); }
+
+Dim extent_of(const Kernel& kernel, std::size_t first, std::size_t last) {
+  Dim product(1);
+  for (std::size_t axis = first; axis < last; ++axis) product = product * kernel.axes[axis].extent;
+  return product;
+}
+
+void decode_axes(Writer& out, const Kernel& kernel, std::size_t first, std::size_t last, const std::string& linear) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  std::string rest = linear;
+  for (std::size_t axis = last; axis-- > first;) {
+    const std::string& name = names.axes[axis];
+    if (axis == first) {
+      out.line(fmt::format("const {0} {1} = ({0}){2};", type, name, parenthesized(rest)));
+      return;
+    }
+    const std::string extent = parenthesized(dim_text(kernel.axes[axis].extent, names));
+    out.line(fmt::format("const {0} {1} = ({0})({2} % {3});", type, name, rest, extent));
+    if (axis == first + 1) {
+      rest = fmt::format("{} / {}", rest, extent);
+    } else {
+      out.line(fmt::format("const {} outer_{} = {} / {};", unsigned_index_type(kernel), name, rest, extent));
+      rest = "outer_" + name;
+    }
+  }
+}
+
+}  // namespace cuda
+}  // namespace tenon::codegen

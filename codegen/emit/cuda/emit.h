@@ -1,0 +1,28 @@
+// The CUDA emitters, one for each kernel class, and what they share to make a Source of a body.
+#pragma once
+
+#include <string>
+
+#include "codegen/emit/cuda/names.h"
+#include "codegen/emit/cuda/writer.h"
+#include "codegen/source.h"
+
+namespace tenon::codegen::cuda {
+
+Source emit_map(const Kernel& kernel, const Target& target);
+Source emit_reduce(const Kernel& kernel, const Target& target);
+
+/// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
+Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch);
+
+/// ceil(count / size).
+Dim blocks_of(const Dim& count, std::int64_t size);
+
+/// "(int)(blockIdx.x * 256 + threadIdx.x)"-like definitions of the axes [first, last) from the linear index `linear`
+/// (of unsigned_index_type), innermost last.
+void decode_axes(Writer& out, const Kernel& kernel, std::size_t first, std::size_t last, const std::string& linear);
+
+/// The product of the extents of axes [first, last).
+Dim extent_of(const Kernel& kernel, std::size_t first, std::size_t last);
+
+}  // namespace tenon::codegen::cuda

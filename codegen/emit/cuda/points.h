@@ -1,0 +1,47 @@
+// A run of instructions at `vector` consecutive points of one axis: what does not vary along the axis once, contiguous
+// operands by vector loads, the rest in a loop over the points. Map kernels are one such run, each sweep of a Reduce
+// kernel is one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/names.h"
+#include "codegen/emit/cuda/writer.h"
+#include "codegen/kernel.h"
+
+namespace tenon::codegen::cuda {
+
+struct Points {
+  std::vector<InstrId> instrs;   ///< in definition order; operands that are not listed are defined before
+  std::vector<int> stores;       ///< indices into kernel.stores
+  std::vector<InstrId> reduces;  ///< accumulated into a<id>
+  std::string position;          ///< the first point's row-major index in its row, for argmax
+  int axis = -1;                 ///< the points lie along it; -1: there is one point
+  int vector = 1;
+  bool streaming = false;
+  std::string condition;      ///< of all stores: "inside"; empty: none
+  std::vector<InstrId> held;  ///< loads whose vectors x<id> are defined already
+  std::string held_index;     ///< subscript of the held vectors: "[c]"
+};
+
+/// Writes the run.
+void emit_points(Writer& out, const Kernel& kernel, const Points& points);
+
+/// "load<8, 8>(in0 + i0)", an expression of type pack; empty when the load is not contiguous.
+std::string vector_load(const Kernel& kernel, InstrId load, int axis, int vector, const Names& names);
+/// "pack<bf16, 8>".
+std::string pack_type(DType dtype, int vector);
+/// `names` with `axis` at point j of the vector.
+Names at_point(Names names, int axis, const std::string& j);
+
+/// Everything that the values in `roots` need, themselves included, in definition order; not below those in `defined`.
+std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined);
+/// The instructions that a store uses: its value and those in its index.
+std::vector<InstrId> roots_of(const Store& store);
+/// Bit a: the store is made anew, or is guarded, along axis a.
+std::uint64_t axes_of(const Kernel& kernel, const Store& store);
+/// Instructions whose values occur in the instruction itself: arguments, offsets, guards.
+std::vector<InstrId> operands_of(const Instr& instr);
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,102 @@
+// Conversions between dtypes, rounded once to nearest even. They give the bits of ir/formats.cpp.
+
+//@ bf16_to_f32
+__device__ __forceinline__ float bf16_to_f32(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+
+//@ f32_to_bf16
+__device__ __forceinline__ bf16 f32_to_bf16(float x) {
+  bf16 y;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+#else
+  const u32 bits = __float_as_uint(x);
+  const u32 rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  y.bits = (u16)((bits & 0x7fffffffu) > 0x7f800000u ? (bits >> 16 & 0x8000u) | 0x7fc0u : rounded >> 16);
+#endif
+  return y;
+}
+
+//@ f32_to_small
+// The magnitude of x in a format of `mantissa` stored bits and `exponent` exponent bits, not limited to its range.
+// Normal numbers: rounded in place, then the exponent is rebased. Subnormal ones: an addition whose sum has the
+// smallest subnormal as its last bit.
+template <int exponent, int mantissa>
+__device__ __forceinline__ u32 f32_to_small(float x) {
+  constexpr int bias = (1 << (exponent - 1)) - 1;
+  constexpr int dropped = 23 - mantissa;
+  const u32 bits = __float_as_uint(x) & 0x7fffffffu;
+  const u32 rounded = (bits + (1u << (dropped - 1)) - 1u + ((bits >> dropped) & 1u)) >> dropped;
+  const u32 normal = rounded - ((127u - bias) << mantissa);
+  const u32 one = (u32)(127 + 1 - bias + dropped) << 23;
+  const u32 subnormal = __float_as_uint(__uint_as_float(bits) + __uint_as_float(one)) - one;
+  return bits < ((u32)(128 - bias) << 23) ? subnormal : normal;
+}
+
+//@ f32_to_f8e4m3
+// Beyond 448: NaN, which also stands for infinity.
+__device__ __forceinline__ f8e4m3 f32_to_f8e4m3(float x) {
+  const u32 magnitude = f32_to_small<4, 3>(x);
+  const u32 sign = __float_as_uint(x) >> 24 & 0x80u;
+  return {(u8)(sign | (magnitude < 0x7fu ? magnitude : 0x7fu))};
+}
+
+//@ f32_to_f8e5m2
+// Beyond 57344: infinity.
+__device__ __forceinline__ f8e5m2 f32_to_f8e5m2(float x) {
+  const u32 magnitude = x == x ? f32_to_small<5, 2>(x) : 0x7eu;
+  const u32 sign = __float_as_uint(x) >> 24 & 0x80u;
+  return {(u8)(sign | (x == x && magnitude > 0x7cu ? 0x7cu : magnitude))};
+}
+
+//@ f8e4m3_to_f32
+__device__ __forceinline__ float f8e4m3_to_f32(f8e4m3 x) {
+  const float magnitude = __uint_as_float((x.bits & 0x7fu) << 20) * 0x1p120f;
+  const u32 bits = (x.bits & 0x7fu) == 0x7fu ? 0x7fc00000u : __float_as_uint(magnitude);
+  return __uint_as_float(bits | (x.bits & 0x80u) << 24);
+}
+
+//@ f8e5m2_to_f32
+__device__ __forceinline__ float f8e5m2_to_f32(f8e5m2 x) {
+  const float magnitude = __uint_as_float((x.bits & 0x7fu) << 21) * 0x1p112f;
+  const u32 special = (x.bits & 0x7fu) == 0x7cu ? 0x7f800000u : 0x7fc00000u;
+  const u32 bits = (x.bits & 0x7cu) == 0x7cu ? special : __float_as_uint(magnitude);
+  return __uint_as_float(bits | (x.bits & 0x80u) << 24);
+}
+
+//@ f64_to_f32_odd
+// Towards zero, with the last bit set when anything was lost: rounding the result to 22 bits or fewer acts as if on x
+// itself (Boldo & Melquiond, 2008).
+__device__ __forceinline__ float f64_to_f32_odd(double x) {
+  const float y = __double2float_rz(x);
+  return (double)y == x || x != x ? y : __uint_as_float(__float_as_uint(y) | 1u);
+}
+
+//@ i64_to_f32_odd
+// As f64_to_f32_odd.
+__device__ __forceinline__ float i64_to_f32_odd(i64 x) {
+  const float y = __ll2float_rz(x);
+  return (i64)y == x ? y : __uint_as_float(__float_as_uint(y) | 1u);
+}
+
+//@ saturate
+// A real as integer: truncated, limited to the range, NaN = 0.
+template <class I, class F>
+__device__ __forceinline__ I saturate(F x) {
+  constexpr bool has_sign = (I)-1 < (I)0;
+  constexpr I greatest = (I)(~0ull >> (64 - 8 * (int)sizeof(I) + (has_sign ? 1 : 0)));
+  constexpr I least = has_sign ? (I)(-greatest - 1) : (I)0;
+  if (x != x) return 0;
+  if (x >= (F)greatest + 1) return greatest;
+  if (x <= (F)least) return least;
+  return (I)x;
+}
+
+//@ bit_cast
+// The same bits as another type.
+template <class To, class From>
+__device__ __forceinline__ To bit_cast(From x) {
+  static_assert(sizeof(To) == sizeof(From), "bit_cast keeps the size");
+  To y;
+  memcpy(&y, &x, sizeof(To));
+  return y;
+}

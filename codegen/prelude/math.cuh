@@ -1,0 +1,160 @@
+// The functions that ops.def's expressions call beyond CUDA's own (exp, fma, isnan … are overloaded there). Integer
+// ones work on int or i64, to which narrower types are promoted; a result is wrapped when it is given its dtype.
+
+//@ to_unsigned
+__device__ __forceinline__ u32 to_unsigned(int x) { return (u32)x; }
+__device__ __forceinline__ u64 to_unsigned(i64 x) { return (u64)x; }
+
+//@ wrapping_add
+template <class A, class B>
+__device__ __forceinline__ auto wrapping_add(A a, B b) {
+  using C = decltype(a + b);
+  return (C)(to_unsigned((C)a) + to_unsigned((C)b));
+}
+
+//@ wrapping_sub
+template <class A, class B>
+__device__ __forceinline__ auto wrapping_sub(A a, B b) {
+  using C = decltype(a + b);
+  return (C)(to_unsigned((C)a) - to_unsigned((C)b));
+}
+
+//@ wrapping_mul
+template <class A, class B>
+__device__ __forceinline__ auto wrapping_mul(A a, B b) {
+  using C = decltype(a + b);
+  return (C)(to_unsigned((C)a) * to_unsigned((C)b));
+}
+
+//@ wrapping_abs
+template <class A>
+__device__ __forceinline__ auto wrapping_abs(A a) {
+  return a < 0 ? wrapping_sub(0, a) : +a;
+}
+
+//@ floor_div
+// The floor of the exact quotient; a zero quotient has the sign of a / b. By 0: what division gives.
+template <class F>
+__device__ __forceinline__ F floor_div_real(F a, F b) {
+  if (b == 0) return a / b;
+  const F rest = fmod(a, b);
+  F quotient = (a - rest) / b;
+  if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
+  return quotient == 0 ? copysign(quotient, a / b) : rint(quotient);
+}
+__device__ __forceinline__ float floor_div(float a, float b) { return floor_div_real(a, b); }
+__device__ __forceinline__ double floor_div(double a, double b) { return floor_div_real(a, b); }
+// By 0: 0. The least integer by -1 wraps to itself.
+template <class A, class B>
+__device__ __forceinline__ auto floor_div(A a, B b) {
+  using C = decltype(a + b);
+  if (b == 0) return (C)0;
+  if (b == -1) return (C)wrapping_sub((C)0, (C)a);
+  return (C)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+}
+
+//@ floor_mod
+// The remainder with the sign of b, exactly; NaN when b is 0 or a is infinite.
+template <class F>
+__device__ __forceinline__ F floor_mod_real(F a, F b) {
+  const F rest = fmod(a, b);
+  if (rest == 0) return copysign(rest, b);
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+__device__ __forceinline__ float floor_mod(float a, float b) { return floor_mod_real(a, b); }
+__device__ __forceinline__ double floor_mod(double a, double b) { return floor_mod_real(a, b); }
+// By 0: 0.
+template <class A, class B>
+__device__ __forceinline__ auto floor_mod(A a, B b) {
+  using C = decltype(a + b);
+  if (b == 0 || b == -1) return (C)0;
+  const C rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? (C)(rest + b) : rest;
+}
+
+//@ power
+__device__ __forceinline__ float power(float a, float b) { return pow(a, b); }
+__device__ __forceinline__ double power(double a, double b) { return pow(a, b); }
+// By squaring, modulo 2^bits; a negative exponent gives 0 unless |a| is 1.
+template <class A, class B>
+__device__ __forceinline__ auto power(A a, B b) {
+  using C = decltype(a + b);
+  if (b < 0) return (C)(a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+  C result = 1;
+  C square = a;
+  for (C rest = b; rest > 0; rest >>= 1) {
+    if (rest & 1) result = wrapping_mul(result, square);
+    square = wrapping_mul(square, square);
+  }
+  return result;
+}
+
+//@ sign
+// A zero or NaN is its own sign.
+template <class T>
+__device__ __forceinline__ T sign(T a) {
+  return a > 0 ? (T)1 : a < 0 ? (T)-1 : a;
+}
+
+//@ minimum
+// IEEE 754-2019: NaN if either is, -0 < +0.
+__device__ __forceinline__ double minimum(double a, double b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return signbit(a) ? a : b;
+  return a < b ? a : b;
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+#else
+  if (a != a || b != b) return a + b;
+  if (a == b) return signbit(a) ? a : b;
+  return a < b ? a : b;
+#endif
+}
+template <class T>
+__device__ __forceinline__ T minimum(T a, T b) {
+  return a < b ? a : b;
+}
+
+//@ maximum
+// IEEE 754-2019: NaN if either is, -0 < +0.
+__device__ __forceinline__ double maximum(double a, double b) {
+  if (a != a || b != b) return a + b;
+  if (a == b) return signbit(a) ? b : a;
+  return a > b ? a : b;
+}
+__device__ __forceinline__ float maximum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+#else
+  if (a != a || b != b) return a + b;
+  if (a == b) return signbit(a) ? b : a;
+  return a > b ? a : b;
+#endif
+}
+template <class T>
+__device__ __forceinline__ T maximum(T a, T b) {
+  return a > b ? a : b;
+}
+
+//@ left_shift
+// 0 when b is negative or not below the width.
+template <class A, class B>
+__device__ __forceinline__ auto left_shift(A a, B b) {
+  using C = decltype(a + b);
+  return b < 0 || b >= 8 * (int)sizeof(C) ? (C)0 : (C)(to_unsigned((C)a) << (int)b);
+}
+
+//@ right_shift
+// Arithmetic; the sign fill when b is negative or not below the width.
+template <class A, class B>
+__device__ __forceinline__ auto right_shift(A a, B b) {
+  using C = decltype(a + b);
+  constexpr int last = 8 * (int)sizeof(C) - 1;
+  return (C)((C)a >> (b < 0 || b > last ? last : (int)b));
+}

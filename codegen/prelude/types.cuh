@@ -1,0 +1,44 @@
+// Types and constants that generated code names. Pieces are marked "//@" with what they provide; a kernel's source holds
+// the pieces it needs and no other (codegen/emit/cuda/prelude_parts.cpp).
+
+//@ i8
+using i8 = signed char;
+//@ i16
+using i16 = short;
+//@ i64
+using i64 = long long;
+//@ u8
+using u8 = unsigned char;
+//@ u16
+using u16 = unsigned short;
+//@ u32
+using u32 = unsigned int;
+//@ u64
+using u64 = unsigned long long;
+
+//@ f16
+struct f16 { u16 bits; };
+//@ bf16
+struct bf16 { u16 bits; };
+//@ f8e4m3
+struct f8e4m3 { u8 bits; };
+//@ f8e5m2
+struct f8e5m2 { u8 bits; };
+
+//@ inf_f32
+__device__ __forceinline__ float inf_f32() { return __uint_as_float(0x7f800000u); }
+//@ nan_f32
+__device__ __forceinline__ float nan_f32() { return __uint_as_float(0x7fc00000u); }
+//@ inf_f64
+__device__ __forceinline__ double inf_f64() { return __longlong_as_double(0x7ff0000000000000ll); }
+//@ nan_f64
+__device__ __forceinline__ double nan_f64() { return __longlong_as_double(0x7ff8000000000000ll); }
+
+//@ pack
+// N elements that one thread handles together.
+template <class T, int N>
+struct pack {
+  T element[N];
+  __device__ __forceinline__ T& operator[](int j) { return element[j]; }
+  __device__ __forceinline__ const T& operator[](int j) const { return element[j]; }
+};

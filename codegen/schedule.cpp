@@ -1,0 +1,78 @@
+// Chooses the schedule of a kernel by its class, and prints schedules. The heuristics of each class are in
+// codegen/schedule_<class>.cpp.
+#include "codegen/schedule.h"
+
+#include <fmt/format.h>
+
+#include "codegen/kernel.h"
+#include "codegen/schedule_choices.h"
+#include "ir/check.h"
+
+namespace tenon::codegen {
+namespace {
+
+const char* name_of(RowMapping mapping) {
+  switch (mapping) {
+    case RowMapping::thread: return "thread";
+    case RowMapping::warp: return "warp";
+    case RowMapping::block: return "block";
+    case RowMapping::column: return "column";
+  }
+  return "";
+}
+
+const char* name_of(MainLoop loop) {
+  switch (loop) {
+    case MainLoop::simt: return "simt";
+    case MainLoop::mma_sync: return "mma_sync";
+    case MainLoop::cpu: return "cpu";
+  }
+  return "";
+}
+
+// " grain=65536", or nothing where the field has its default.
+std::string unless(const char* name, std::int64_t value, std::int64_t fallback) {
+  return value == fallback ? "" : fmt::format(" {}={}", name, value);
+}
+
+std::string text(const MapSchedule& s) {
+  return fmt::format("map threads={} vector={} unroll={}{}{}", s.threads, s.vector, s.unroll,
+                     s.streaming ? " streaming" : "", unless("grain", s.grain, 0));
+}
+
+std::string text(const ReduceSchedule& s) {
+  return fmt::format("reduce mapping={} threads={} vector={}{}{}{}{}", name_of(s.mapping), s.threads, s.vector,
+                     s.mapping == RowMapping::warp ? fmt::format(" lanes={}", s.lanes) : "",
+                     s.persistent ? fmt::format(" persistent row_elements={}", s.row_elements) : "",
+                     unless("grain", s.grain, 0), unless("splits", s.splits, 1));
+}
+
+std::string text(const ContractSchedule& s) {
+  return fmt::format("contract loop={} tile={}x{}x{} warps={}x{} stages={} vector={},{}{}{}", name_of(s.loop), s.tile_m,
+                     s.tile_n, s.tile_k, s.warps_m, s.warps_n, s.stages, s.vector_a, s.vector_b,
+                     unless("micro_m", s.micro_m, 0), unless("micro_n", s.micro_n, 0));
+}
+
+std::string text(const AttendSchedule& s) {
+  return fmt::format("attend loop={} tile_q={} tile_kv={} warps={} stages={} vector={}", name_of(s.loop), s.tile_q,
+                     s.tile_kv, s.warps, s.stages, s.vector);
+}
+
+}  // namespace
+
+Schedule choose_schedule(const Kernel& kernel, const Target& target) {
+  switch (kernel.kernel_class) {
+    case ir::KernelClass::map: return choose_map_schedule(kernel, target);
+    case ir::KernelClass::reduce: return choose_reduce_schedule(kernel, target);
+    case ir::KernelClass::contract: return ContractSchedule{};
+    case ir::KernelClass::attend: return AttendSchedule{};
+  }
+  TENON_CHECK(false, "unknown kernel class");
+  return {};
+}
+
+std::string print(const Schedule& schedule) {
+  return std::visit([](const auto& s) { return text(s); }, schedule);
+}
+
+}  // namespace tenon::codegen

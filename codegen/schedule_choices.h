@@ -1,0 +1,12 @@
+// The heuristics of each kernel class: codegen/schedule_<class>.cpp. Behind choose_schedule.
+#pragma once
+
+#include "codegen/kernel.h"
+#include "codegen/schedule.h"
+
+namespace tenon::codegen {
+
+MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
+ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,98 @@
+// See vectorize.h. guides: width per tensor, fusion.md §2.
+#include "codegen/vectorize.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tenon::codegen {
+namespace {
+
+// Greatest common divisor where 0 is divisible by everything.
+std::int64_t common(std::int64_t a, std::int64_t b) { return std::gcd(a, b); }
+
+std::int64_t divisor_of(const Dim& dim, const Symbols& symbols) {
+  return dim.is(0) ? 0 : dim.is_constant() ? std::abs(dim.constant()) : dim.bounds(symbols).divisor;
+}
+
+std::int64_t atom_divisor(const IndexAtom& atom, int axis, int vector, const Kernel& kernel) {
+  switch (atom.kind) {
+    case IndexAtom::Kind::axis: return atom.id == axis ? vector : 1;
+    case IndexAtom::Kind::value: return 1;
+    case IndexAtom::Kind::mod:
+      return common(codegen::divisor_of(atom.operand, axis, vector, kernel), divisor_of(atom.divisor, kernel.symbols));
+    case IndexAtom::Kind::floor_div: {
+      if (!atom.divisor.is_constant()) return 1;
+      const std::int64_t operand = codegen::divisor_of(atom.operand, axis, vector, kernel);
+      const std::int64_t by = atom.divisor.constant();
+      return operand % by == 0 ? std::max<std::int64_t>(1, operand / by) : 1;
+    }
+  }
+  return 1;
+}
+
+std::optional<std::int64_t> atom_step(const IndexAtom& atom, int axis, int vector, const Kernel& kernel) {
+  switch (atom.kind) {
+    case IndexAtom::Kind::axis: return atom.id == axis ? 1 : 0;
+    case IndexAtom::Kind::value:
+      return (kernel.instr(atom.id).depends >> axis & 1) != 0 ? std::nullopt : std::optional<std::int64_t>(0);
+    case IndexAtom::Kind::mod:
+    case IndexAtom::Kind::floor_div: {
+      const auto inner = step_along(atom.operand, axis, vector, kernel);
+      if (inner == 0) return 0;
+      // A step of one that starts at a multiple of `vector` stays within one period of a multiple of `vector`.
+      const bool fits = inner == 1 && divisor_of(atom.divisor, kernel.symbols) % vector == 0 &&
+                        codegen::divisor_of(atom.operand, axis, vector, kernel) % vector == 0;
+      if (!fits) return std::nullopt;
+      return atom.kind == IndexAtom::Kind::mod ? 1 : 0;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> step_along(const Index& index, int axis, int vector, const Kernel& kernel) {
+  std::int64_t sum = 0;
+  for (const IndexTerm& term : index.terms()) {
+    const auto step = atom_step(*term.atom, axis, vector, kernel);
+    if (!step) return std::nullopt;
+    if (*step == 0) continue;
+    if (!term.coefficient.is_constant()) return std::nullopt;
+    sum += *step * term.coefficient.constant();
+  }
+  return sum;
+}
+
+std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& kernel) {
+  std::int64_t divisor = divisor_of(index.constant(), kernel.symbols);
+  for (const IndexTerm& term : index.terms()) {
+    const std::int64_t coefficient = divisor_of(term.coefficient, kernel.symbols);
+    const std::int64_t atom = atom_divisor(*term.atom, axis, vector, kernel);
+    divisor = common(divisor, coefficient * std::min<std::int64_t>(atom, 1 << 20));
+  }
+  return divisor;
+}
+
+int vector_width(const Access& access, int axis, int vector, const Kernel& kernel) {
+  if (step_along(access.offset, axis, vector, kernel) != 1) return 0;
+  for (const Guard& guard : access.guards) {
+    const auto step = step_along(guard.index, axis, vector, kernel);
+    const bool whole = step == 1 && divisor_of(guard.index, axis, vector, kernel) % vector == 0 &&
+                       divisor_of(guard.bound, kernel.symbols) % vector == 0;
+    if (step != 0 && !whole) return 0;
+  }
+  const std::int64_t aligned = divisor_of(access.offset, axis, vector, kernel);
+  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+  int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
+  while (width > 1 && aligned % width != 0) width /= 2;
+  return width;
+}
+
+int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols) {
+  const std::int64_t divisor = divisor_of(extent, symbols);
+  int width = limit;
+  while (width > 1 && divisor % width != 0) width /= 2;
+  return width;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,46 @@
+// Compiles generated CUDA for every architecture that Tenon supports, where NVRTC is installed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "codegen/source.h"
+#include "runtime/cuda/nvrtc.h"
+#include "tests/runtime/installed_nvrtc.h"
+
+namespace tenon::test {
+
+inline const char* const kArchitectures[] = {"sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120"};
+
+/// The target of `arch` with typical numbers.
+inline codegen::Target cuda_target_for(const std::string& arch) {
+  codegen::Target target;
+  target.kind = codegen::TargetKind::cuda;
+  target.arch = arch;
+  target.sm = std::stoi(arch.substr(3));
+  return target;
+}
+
+/// Expects no error, no warning, no spill and no local memory on any architecture that the installed NVRTC knows; does
+/// nothing where there is none.
+inline void expect_compiles_everywhere(const codegen::Source& source) {
+  static const auto nvrtc = installed_nvrtc();
+  if (!nvrtc) return;
+  for (const std::string arch : kArchitectures) {
+    const auto& known = nvrtc->architectures;
+    if (std::find(known.begin(), known.end(), std::stoi(arch.substr(3))) == known.end()) continue;
+    try {
+      const auto compiled = runtime::cuda::compile(*nvrtc, source.text, source.entry, arch);
+      EXPECT_TRUE(compiled.warnings.empty()) << arch << ": " << compiled.warnings.front() << "\n" << source.text;
+      EXPECT_EQ(compiled.resources.spill_store_bytes, 0) << arch << "\n" << source.text;
+      EXPECT_EQ(compiled.resources.stack_bytes, 0) << arch << "\n" << source.text;
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what() << "\n" << source.text;
+      return;
+    }
+  }
+}
+
+}  // namespace tenon::test

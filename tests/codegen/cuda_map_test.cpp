@@ -1,0 +1,195 @@
+// The CUDA text of Map kernels.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "codegen/source.h"
+#include "tests/codegen/compile_everywhere.h"
+#include "tests/codegen/kernel_builder.h"
+#include "tests/codegen/text_checks.h"
+
+namespace tenon::codegen {
+namespace {
+
+using ir::Op;
+using test::KernelBuilder;
+
+const Dim rows = Dim::symbol("rows");
+
+Source emitted(Kernel& kernel, bool schedule = true) {
+  const Target target = test::cuda_target_for("sm_90a");
+  if (schedule) kernel.schedule = choose_schedule(kernel, target);
+  const Source source = emit_cuda(kernel, target);
+  test::expect_compiles_everywhere(source);
+  return source;
+}
+
+// y = x * sigmoid(x) over `extent` elements.
+Kernel silu(DType dtype, const Dim& extent, std::vector<std::string> dims = {}) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", extent}});
+  const int x = b.input(dtype, {extent});
+  const int y = b.output(dtype, {extent});
+  const InstrId value = b.load(x, Index::axis(0));
+  const InstrId one = b.literal(1.0, dtype);
+  const InstrId exp = b.map(Op::exp, {b.map(Op::neg, {value})});
+  b.store(y, Index::axis(0), b.map(Op::div, {value, b.map(Op::add, {one, exp})}));
+  b.kernel.dims = std::move(dims);
+  for (const std::string& dim : b.kernel.dims) b.kernel.symbols[dim] = {1, 1 << 20, 1};
+  return b.kernel;
+}
+
+TEST(CudaMap, ReadsAsIfWritten) {
+  Kernel kernel = silu(DType::f32, 4096);
+  EXPECT_EQ(
+      test::kernel_part(emitted(kernel).text),
+      R"(extern "C" __global__ void __launch_bounds__(256) map(const float* __restrict__ in0, float* __restrict__ out0) {
+  const u32 point = (blockIdx.x * 256 + threadIdx.x) * 4;
+  const int i0 = (int)point;
+  const pack<float, 4> x0 = load<4, 4>(in0 + i0);
+  pack<float, 4> y0;
+  #pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    const float v0 = x0[j];
+    const float v2 = -v0;  // neg
+    const float v3 = exp(v2);  // exp
+    const float v4 = 1.0f + v3;  // add
+    const float v5 = v0 / v4;  // div
+    y0[j] = v5;
+  }
+  store<4, 4>(out0 + i0, y0);
+}
+)");
+}
+
+TEST(CudaMap, LaunchesOneThreadForEachVector) {
+  Kernel kernel = silu(DType::bf16, rows * 64, {"rows"});
+  const Source source = emitted(kernel);
+  EXPECT_EQ(print(kernel.schedule), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 1}}), 1);
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 32}}), 1);
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 33}}), 2);
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 0}}), 0);
+  EXPECT_EQ(source.dims, (std::vector<std::string>{"rows"}));
+  test::expect_lines(source.text, {"const int n0 = (int)dim0;", "if (point >= 64 * n0) return;",
+                                   "const pack<bf16, 8> x0 = load<8, 8>(in0 + i0);", "bf16_to_f32(x0[j])",
+                                   "y0[j] = f32_to_bf16(v5);", "store<8, 8>(out0 + i0, y0);"});
+  EXPECT_EQ(source.text.find("rows"), std::string::npos) << "a name from the graph";
+}
+
+TEST(CudaMap, AnOddExtentEndsElementByElement) {
+  Kernel kernel = silu(DType::f16, rows, {"rows"});
+  const Source source = emitted(kernel);
+  test::expect_lines(source.text, {"if (i0 + 8 <= n0) {", "load<8, 8>(in0 + i0)", "} else {",
+                                   "for (int i0 = begin; i0 < n0; ++i0) {", "f16_to_f32(in0[i0])"});
+}
+
+TEST(CudaMap, BroadcastOperandsAreReadOnce) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", rows}, {"i1", 768}});
+  const int x = b.input(DType::f32, {rows, 768}), bias = b.input(DType::f32, {768}),
+            scale = b.input(DType::f32, {rows});
+  const int y = b.output(DType::f32, {rows, 768});
+  const Index at = Index::axis(0) * 768 + Index::axis(1);
+  const InstrId product = b.map(Op::mul, {b.load(x, at), b.load(scale, Index::axis(0))});
+  b.store(y, at, b.map(Op::add, {product, b.load(bias, Index::axis(1))}));
+  b.kernel.dims = {"rows"};
+  b.kernel.symbols["rows"] = {1, 1 << 20, 1};
+  const Source source = emitted(b.kernel);
+  test::expect_lines(source.text,
+                     {"const int i1 = (int)(point % 768);", "const int i0 = (int)(point / 768);",
+                      "const pack<float, 4> x0 = load<4, 4>(in0 + 768 * i0 + i1);", "const float v1 = in2[i0];",
+                      "const pack<float, 4> x3 = load<4, 4>(in1 + i1);", "for (int j = 0; j < 4; ++j) {"});
+}
+
+TEST(CudaMap, AMisalignedOperandDoesNotUndoTheOthers) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", 1024}});
+  const int x = b.input(DType::f32, {1026}), y = b.output(DType::f32, {1024});
+  const InstrId sum = b.map(Op::add, {b.load(x, Index::axis(0)), b.load(x, Index::axis(0) + Index(2))});
+  b.store(y, Index::axis(0), b.map(Op::sub, {sum, b.load(x, Index(Dim(1023)) - Index::axis(0))}));
+  const Source source = emitted(b.kernel);
+  test::expect_lines(source.text, {"load<4, 4>(in0 + i0)", "load<4, 2>(in0 + i0 + 2)", "in0[-(i0 + j) + 1023]",
+                                   "store<4, 4>(out0 + i0, y0)"});
+}
+
+TEST(CudaMap, GuardsAtMultiplesOfTheVectorKeepItWhole) {
+  // concat of two halves of 32 along the inner axis
+  KernelBuilder b(ir::KernelClass::map, {{"i0", 100}, {"i1", 64}});
+  const int p = b.input(DType::f32, {100, 32}), q = b.input(DType::f32, {100, 32});
+  const int y = b.output(DType::f32, {100, 64});
+  const Index i = Index::axis(0), j = Index::axis(1);
+  const Guard first{j, 32}, second{j - Index(32), 32};
+  const InstrId left = b.load(p, i * 32 + j, {first});
+  const InstrId right = b.load(q, i * 32 + j - Index(32), {second});
+  b.store(y, i * 64 + j, b.map(Op::where, {b.inside({first}), left, right}));
+  test::expect_lines(emitted(b.kernel).text,
+                     {"x0 = i1 < 32 ? load<4, 4>(in0 + 32 * i0 + i1) : pack<float, 4>{};",
+                      "x1 = i1 - 32 >= 0 ? load<4, 4>(in1 + 32 * i0 + i1 - 32) : pack<float, 4>{};",
+                      "const bool v2 = (i1 + j) < 32;", "v2 ? v0 : v1"});
+}
+
+TEST(CudaMap, OddGuardsAreCheckedForEachElement) {
+  // pad by one on both sides
+  KernelBuilder b(ir::KernelClass::map, {{"i0", 64}});
+  const int x = b.input(DType::bf16, {62}), y = b.output(DType::bf16, {64});
+  const Guard guard{Index::axis(0) - Index(1), 62};
+  const InstrId value = b.load(x, Index::axis(0) - Index(1), {guard});
+  b.store(y, Index::axis(0), b.map(Op::where, {b.inside({guard}), value, b.literal(-HUGE_VAL, DType::bf16)}));
+  test::expect_lines(
+      emitted(b.kernel).text,
+      {"(i0 + j) - 1 >= 0 && (i0 + j) - 1 < 62 ? bf16_to_f32(in0[(i0 + j) - 1]) : 0.0f", "v1 ? v0 : (-inf_f32())"});
+}
+
+TEST(CudaMap, GathersGoElementByElement) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", rows}, {"i1", 64}});
+  const int table = b.input(DType::f16, {1000, 64}), ids = b.input(DType::i64, {rows});
+  const int y = b.output(DType::f16, {rows, 64});
+  const InstrId id = b.load(ids, Index::axis(0));
+  const InstrId value = b.load(table, Index::value(id, 1000) * 64 + Index::axis(1));
+  b.store(y, Index::axis(0) * 64 + Index::axis(1), value);
+  b.kernel.dims = {"rows"};
+  b.kernel.symbols["rows"] = {1, 1 << 20, 1};
+  test::expect_lines(emitted(b.kernel).text,
+                     {"const i64 v0 = in1[i0];", "const pack<f16, 8> x1 = load<8, 8>(in0 + i1 + 64 * (int)v0);"});
+}
+
+TEST(CudaMap, WideOffsetsAreComputedIn64Bits) {
+  Kernel kernel = silu(DType::f32, rows, {"rows"});
+  kernel.symbols["rows"] = {};
+  kernel.wide_index = true;
+  test::expect_lines(emitted(kernel).text,
+                     {"const i64 n0 = dim0;", "const u64 point = ((u64)blockIdx.x * 256 + threadIdx.x) * 4;",
+                      "const i64 i0 = (i64)point;"});
+}
+
+TEST(CudaMap, LargeResultsBypassTheCaches) {
+  Kernel kernel = silu(DType::f32, 1 << 26);
+  test::expect_lines(emitted(kernel).text, {"store_streaming<4, 4>(out0 + i0, y0);"});
+}
+
+TEST(CudaMap, UnrollGivesAThreadSeveralVectors) {
+  Kernel kernel = silu(DType::f32, 4000);
+  kernel.schedule = MapSchedule{.threads = 128, .vector = 4, .unroll = 2};
+  const Source source = emitted(kernel, false);
+  test::expect_lines(
+      source.text, {"for (int u = 0; u < 2; ++u) {",
+                    "const u32 point = ((blockIdx.x * 2 + u) * 128 + threadIdx.x) * 4;", "if (point >= 4000) break;"});
+  EXPECT_TRUE(source.launch.grid_x.is(4));
+}
+
+TEST(CudaMap, AScalarResultTakesOneThread) {
+  KernelBuilder b(ir::KernelClass::map, {});
+  const int x = b.input(DType::i64, {}), y = b.output(DType::bool_, {});
+  b.store(y, Index(), b.map(Op::equal, {b.load(x, Index()), b.literal(std::int64_t{3}, DType::i64)}, DType::bool_));
+  const Source source = emitted(b.kernel);
+  test::expect_lines(source.text, {"const i64 v0 = in0[0];", "const bool v2 = v0 == 3ll;", "out0[0] = (u8)v2;"});
+}
+
+TEST(CudaMap, RandomElementsAreKeyedByTheirNumber) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", 4096}});
+  const int seed = b.input(DType::i64, {}), y = b.output(DType::i32, {4096});
+  b.store(y, Index::axis(0), b.random(b.load(seed, Index()), Index::axis(0), 7, -1));
+  test::expect_lines(emitted(b.kernel).text,
+                     {"const i64 v0 = in0[0];", "const int v1 = random_element(v0, 7, (i0 + j));"});
+}
+
+}  // namespace
+}  // namespace tenon::codegen
