@@ -1,4 +1,5 @@
-// Activations. They stay in the operand's dtype: kernels compute 16-bit maps in f32 and round when they store.
+// Activations. Those whose constants every dtype holds stay in the operand's dtype: kernels compute 16-bit maps in f32
+// and round when they store. The others are cast to f32 first, lest 0.044715 be rounded to 8 bits.
 // No branch that `where` leaves untaken makes a NaN out of a number.
 #include <fmt/format.h>
 
@@ -43,28 +44,24 @@ std::vector<ValueId> expand_relu(const Expansion& e) {
 }
 
 std::vector<ValueId> expand_leaky_relu(const Expansion& e) {
-  const ValueId x = e.operands[0];
-  e.require_real(x);
+  const ValueId x = e.widened(e.operands[0]);
   const ValueId scaled = e(Op::mul, {x, e.literal(e.attrs.get<double>("negative_slope"), x)});
-  return {e(Op::where, {e(Op::greater_equal, {x, e.literal(0, x)}), x, scaled})};
+  return {e.cast(e(Op::where, {e(Op::greater_equal, {x, e.literal(0, x)}), x, scaled}), e.dtype(e.operands[0]))};
 }
 
 std::vector<ValueId> expand_elu(const Expansion& e) {
-  const ValueId x = e.operands[0];
-  e.require_real(x);
-  const ValueId zero = e.literal(0, x);
+  const ValueId x = e.widened(e.operands[0]), zero = e.literal(0, x);
   const ValueId curve =
       e(Op::mul, {e(Op::expm1, {e(Op::minimum, {x, zero})}), e.literal(e.attrs.get<double>("alpha"), x)});
-  return {e(Op::where, {e(Op::greater, {x, zero}), x, curve})};
+  return {e.cast(e(Op::where, {e(Op::greater, {x, zero}), x, curve}), e.dtype(e.operands[0]))};
 }
 
 std::vector<ValueId> expand_gelu(const Expansion& e) {
-  const ValueId x = e.operands[0];
-  e.require_real(x);
+  const ValueId x = e.widened(e.operands[0]);
   const std::string& form = e.attrs.get<std::string>("approximate");
-  if (form == "none") return {gelu_erf(e, x)};
-  if (form == "tanh") return {gelu_tanh(e, x)};
-  type_error(fmt::format("approximate=\"{}\" is unknown", form), "use \"none\" or \"tanh\"");
+  if (form != "none" && form != "tanh")
+    type_error(fmt::format("approximate=\"{}\" is unknown", form), "use \"none\" or \"tanh\"");
+  return {e.cast(form == "tanh" ? gelu_tanh(e, x) : gelu_erf(e, x), e.dtype(e.operands[0]))};
 }
 
 std::vector<ValueId> expand_silu(const Expansion& e) {

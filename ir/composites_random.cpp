@@ -125,13 +125,13 @@ std::vector<ValueId> expand_random_normal(const Expansion& e) {
 }
 
 std::vector<ValueId> expand_dropout(const Expansion& e) {
-  const ValueId x = e.operands[0], seed = e.operands[1];
-  e.require_real(x);
+  const ValueId x = e.widened(e.operands[0]), seed = e.operands[1];
   const double p = e.attrs.get<double>("p");
   if (!(p >= 0 && p <= 1)) type_error(fmt::format("p={} is no probability", p), "use 0 to 1");
   const ValueId u = uniform_f32(e, seed, e.shape(x), e.attrs.get<std::int64_t>("stream"), kOwnBlock);
   const ValueId scaled = e(Op::mul, {x, e.literal(p < 1 ? 1 / (1 - p) : 0, x)});
-  return {e(Op::where, {e(Op::greater_equal, {u, e.literal(p, u)}), scaled, e.literal(0, x)})};
+  const ValueId kept = e(Op::where, {e(Op::greater_equal, {u, e.literal(p, u)}), scaled, e.literal(0, x)});
+  return {e.cast(kept, e.dtype(e.operands[0]))};
 }
 
 }  // namespace tenon::ir

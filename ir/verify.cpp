@@ -27,7 +27,8 @@ void check_links(const Graph& graph) {
     const Node& node = graph.nodes[i];
     for (ValueId operand : node.operands) {
       TENON_CHECK(is_value(graph, operand), describe(graph, i) + " has an operand that does not exist");
-      TENON_CHECK(static_cast<std::size_t>(graph.value(operand).producer) < i, describe(graph, i) + " uses a value before its definition");
+      TENON_CHECK(static_cast<std::size_t>(graph.value(operand).producer) < i,
+                  describe(graph, i) + " uses a value before its definition");
     }
     for (std::size_t k = 0; k < node.results.size(); ++k) {
       TENON_CHECK(is_value(graph, node.results[k]), describe(graph, i) + " has a result that does not exist");
@@ -53,7 +54,8 @@ void check_inputs(const Graph& graph) {
 void check_names(const Graph& graph) {
   std::set<std::string> names;
   for (const Value& value : graph.values)
-    TENON_CHECK(value.name.empty() || names.insert(value.name).second, fmt::format("two values are named '{}'", value.name));
+    TENON_CHECK(value.name.empty() || names.insert(value.name).second,
+                fmt::format("two values are named '{}'", value.name));
   const std::set<std::string> outputs(graph.outputs_names.begin(), graph.outputs_names.end());
   TENON_CHECK(outputs.size() == graph.outputs_names.size(), "two outputs have one name");
 }
@@ -69,7 +71,9 @@ void check_symbols(const Graph& graph) {
 
 // Names and types only: a NaN attribute does not equal itself.
 bool same_form(const Attrs& a, const Attrs& b) {
-  const auto same = [](const auto& x, const auto& y) { return x.first == y.first && x.second.index() == y.second.index(); };
+  const auto same = [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.index() == y.second.index();
+  };
   return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), same);
 }
 
@@ -96,7 +100,8 @@ void verify(const Graph& graph) {
     check_symbols(graph);
     check_types(graph);
   } catch (const Error& error) {
-    throw Error(ErrorKind::internal, fmt::format("invalid graph: {}\n{}", error.message(), print(graph)), error.place(), error.remedy());
+    throw Error(ErrorKind::internal, fmt::format("invalid graph: {}\n{}", error.message(), print(graph)), error.place(),
+                error.remedy());
   }
 }
 

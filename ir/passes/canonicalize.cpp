@@ -26,7 +26,8 @@ Attrs without_defaults(Op op, const Attrs& attrs) {
 void spell_source(Draft& draft) {
   if (draft.op == Op::full) draft.attrs.set("value", fit_scalar(draft.attrs.get<Scalar>("value"), draft.type.dtype));
   if (draft.op == Op::iota && draft.attrs.has("axis"))
-    draft.attrs.set("axis", std::int64_t{normalize_axis(draft.attrs.get<std::int64_t>("axis"), static_cast<int>(draft.type.shape.size()))});
+    draft.attrs.set("axis", std::int64_t{normalize_axis(draft.attrs.get<std::int64_t>("axis"),
+                                                        static_cast<int>(draft.type.shape.size()))});
 }
 
 std::optional<ValueId> apply_rules(Canonical& c, Draft& draft) {
@@ -62,7 +63,7 @@ bool Canonical::is_rounded(ValueId value) const {
 ValueId Canonical::append(Draft draft) {
   if (const auto known = apply_rules(*this, draft)) return *known;
   const Kind kind = kind_of(draft.op);
-  bool rounded = !is_narrow(draft.type.dtype) || draft.op == Op::input || draft.op == Op::cast;
+  bool rounded = !is_narrow(draft.type.dtype) || kind == Kind::source || draft.op == Op::cast;
   if (kind == Kind::view) {
     rounded = draft.op != Op::pad;
     for (ValueId operand : draft.operands) rounded = rounded && is_rounded(operand);
@@ -98,7 +99,8 @@ Graph canonicalize(const Graph& graph) {
       continue;
     }
     const Type& type = graph.type(node.results[0]);
-    rewrite.replace(node.results[0], canonical.append({node.op, rewrite.mapped(node.operands), node.attrs, type, node.place}));
+    rewrite.replace(node.results[0],
+                    canonical.append({node.op, rewrite.mapped(node.operands), node.attrs, type, node.place}));
   }
   return rewrite.finish();
 }

@@ -21,13 +21,13 @@ struct Neutral {
 };
 
 constexpr Neutral kNeutral[] = {
-    {Op::add, Side::both, Domain::real, -0.0},        {Op::add, Side::both, Domain::other, 0},
-    {Op::sub, Side::right, Domain::any, 0},           {Op::mul, Side::both, Domain::any, 1},
-    {Op::div, Side::right, Domain::real, 1},          {Op::floor_div, Side::right, Domain::other, 1},
-    {Op::pow, Side::right, Domain::any, 1},           {Op::logical_and, Side::both, Domain::other, 1},
-    {Op::logical_or, Side::both, Domain::other, 0},   {Op::logical_xor, Side::both, Domain::other, 0},
-    {Op::bitwise_or, Side::both, Domain::other, 0},   {Op::bitwise_xor, Side::both, Domain::other, 0},
-    {Op::left_shift, Side::right, Domain::other, 0},  {Op::right_shift, Side::right, Domain::other, 0},
+    {Op::add, Side::both, Domain::real, -0.0},       {Op::add, Side::both, Domain::other, 0},
+    {Op::sub, Side::right, Domain::any, 0},          {Op::mul, Side::both, Domain::any, 1},
+    {Op::div, Side::right, Domain::real, 1},         {Op::floor_div, Side::right, Domain::other, 1},
+    {Op::pow, Side::right, Domain::any, 1},          {Op::logical_and, Side::both, Domain::other, 1},
+    {Op::logical_or, Side::both, Domain::other, 0},  {Op::logical_xor, Side::both, Domain::other, 0},
+    {Op::bitwise_or, Side::both, Domain::other, 0},  {Op::bitwise_xor, Side::both, Domain::other, 0},
+    {Op::left_shift, Side::right, Domain::other, 0}, {Op::right_shift, Side::right, Domain::other, 0},
 };
 
 // op(x, value) = value
@@ -37,12 +37,15 @@ struct Absorbing {
 };
 
 constexpr Absorbing kAbsorbing[] = {
-    {Op::mul, 0}, {Op::bitwise_and, 0}, {Op::logical_and, 0}, {Op::logical_or, 1},
+    {Op::mul, 0},
+    {Op::bitwise_and, 0},
+    {Op::logical_and, 0},
+    {Op::logical_or, 1},
 };
 
-constexpr Op kInvolutions[] = {Op::neg, Op::logical_not, Op::bitwise_not};  // f(f(x)) = x
+constexpr Op kInvolutions[] = {Op::neg, Op::logical_not, Op::bitwise_not};                    // f(f(x)) = x
 constexpr Op kIdempotent[] = {Op::abs, Op::sign, Op::floor, Op::ceil, Op::round, Op::trunc};  // f(f(x)) = f(x)
-constexpr Op kSelecting[] = {Op::minimum,    Op::maximum,    Op::logical_and,  // f(x, x) = x
+constexpr Op kSelecting[] = {Op::minimum,    Op::maximum,     Op::logical_and,                // f(x, x) = x
                              Op::logical_or, Op::bitwise_and, Op::bitwise_or};
 
 template <std::size_t N>
@@ -53,7 +56,8 @@ bool contains(const Op (&ops)[N], Op op) {
 }
 
 bool is_exactly(const Scalar& scalar, double value) {
-  if (const auto* real = std::get_if<double>(&scalar)) return std::bit_cast<std::uint64_t>(*real) == std::bit_cast<std::uint64_t>(value);
+  if (const auto* real = std::get_if<double>(&scalar))
+    return std::bit_cast<std::uint64_t>(*real) == std::bit_cast<std::uint64_t>(value);
   if (const auto* integer = std::get_if<std::int64_t>(&scalar)) return static_cast<double>(*integer) == value;
   return std::get<bool>(scalar) == (value == 1);
 }
@@ -120,7 +124,8 @@ std::optional<ValueId> shorter_cast(Canonical& c, const Draft& draft) {
   const DType to = draft.type.dtype;
   if (c.type(x).dtype == to && c.is_rounded(x)) return x;
   const auto inner = c.under(Op::cast, x);
-  if (!inner || c.type(*inner).dtype == c.type(x).dtype || !holds_all(c.type(x).dtype, c.type(*inner).dtype)) return std::nullopt;
+  if (!inner || c.type(*inner).dtype == c.type(x).dtype || !holds_all(c.type(x).dtype, c.type(*inner).dtype))
+    return std::nullopt;
   Draft direct = draft;
   direct.operands = {*inner};
   return c.append(direct);

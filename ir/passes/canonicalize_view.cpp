@@ -64,9 +64,10 @@ std::optional<ValueId> canonical_broadcast(Canonical& c, Draft& draft) {
   }
   const Shape from = c.type(x).shape;
   const std::size_t added = draft.type.shape.size() - from.size();
-  const bool grows = !std::equal(from.begin(), from.end(), draft.type.shape.begin() + static_cast<std::ptrdiff_t>(added)) ||
-                     std::any_of(draft.type.shape.begin(), draft.type.shape.begin() + static_cast<std::ptrdiff_t>(added),
-                                 [](const Dim& extent) { return !extent.is(1); });
+  const bool grows =
+      !std::equal(from.begin(), from.end(), draft.type.shape.begin() + static_cast<std::ptrdiff_t>(added)) ||
+      std::any_of(draft.type.shape.begin(), draft.type.shape.begin() + static_cast<std::ptrdiff_t>(added),
+                  [](const Dim& extent) { return !extent.is(1); });
   if (!grows) return reshape(c, x, draft);
   return std::nullopt;
 }
@@ -107,7 +108,8 @@ Attrs spelled(const std::vector<SliceRange>& ranges, const Shape& shape) {
 std::vector<SliceRange> composed(const std::vector<SliceRange>& inner, const std::vector<SliceRange>& outer) {
   std::vector<SliceRange> ranges;
   for (std::size_t i = 0; i < inner.size(); ++i)
-    ranges.push_back({inner[i].start + outer[i].start * Dim(inner[i].step), inner[i].step * outer[i].step, outer[i].extent});
+    ranges.push_back(
+        {inner[i].start + outer[i].start * Dim(inner[i].step), inner[i].step * outer[i].step, outer[i].extent});
   return ranges;
 }
 
@@ -118,7 +120,8 @@ std::optional<ValueId> canonical_slice(Canonical& c, Draft& draft) {
   bool all = true;
   for (std::size_t i = 0; i < ranges.size(); ++i) all = all && reads_all(ranges[i], shape[i]);
   if (all) return x;
-  const bool constant = std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); }) && is_constant(ranges);
+  const bool constant =
+      std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is_constant(); }) && is_constant(ranges);
   if (!constant) return std::nullopt;
   if (const auto inner = c.under(Op::slice, x)) {
     const Shape from = c.type(*inner).shape;
@@ -154,7 +157,8 @@ std::optional<ValueId> canonical_pad(Canonical& c, Draft& draft) {
 }
 
 std::optional<ValueId> canonical_concat(Canonical& c, Draft& draft) {
-  const int axis = normalize_axis(draft.attrs.get_or<std::int64_t>("axis", 0), static_cast<int>(draft.type.shape.size()));
+  const int axis =
+      normalize_axis(draft.attrs.get_or<std::int64_t>("axis", 0), static_cast<int>(draft.type.shape.size()));
   std::vector<ValueId> pieces;
   for (ValueId operand : draft.operands)
     if (!c.type(operand).shape[static_cast<std::size_t>(axis)].is(0)) pieces.push_back(operand);
@@ -173,7 +177,8 @@ void spell_take(Canonical& c, Draft& draft) {
 // Every element of a view of a constant is that constant; pad and concat bring in others.
 std::optional<ValueId> view_of_constant(Canonical& c, const Draft& draft) {
   if (draft.op == Op::pad || draft.op == Op::concat) return std::nullopt;
-  if (draft.op == Op::take && !at_least(element_count(c.type(draft.operands[0]).shape), 1, c.graph().symbols)) return std::nullopt;
+  if (draft.op == Op::take && !at_least(element_count(c.type(draft.operands[0]).shape), 1, c.graph().symbols))
+    return std::nullopt;
   const auto value = c.constant(draft.operands[0]);
   return value ? std::optional(c.full(draft.type, *value, draft.place)) : std::nullopt;
 }
@@ -199,7 +204,8 @@ std::optional<ValueId> canonical_reduce(Canonical& c, Draft& draft) {
   const Shape& shape = c.type(x).shape;
   const Node node{draft.op, {}, draft.attrs, {}, {}};
   const std::vector<int> axes = reduced_axes(node, static_cast<int>(shape.size()));
-  const bool trivial = std::all_of(axes.begin(), axes.end(), [&](int axis) { return shape[static_cast<std::size_t>(axis)].is(1); });
+  const bool trivial =
+      std::all_of(axes.begin(), axes.end(), [&](int axis) { return shape[static_cast<std::size_t>(axis)].is(1); });
   const bool exact = info(draft.op).yields == Yields::Same && draft.type.dtype == c.type(x).dtype &&
                      !(draft.op == Op::sum && is_real(draft.type.dtype));
   if (trivial && exact) return reshape(c, x, draft);

@@ -18,7 +18,9 @@ struct HashOf {
   std::size_t operator()(DType value) const { return static_cast<std::size_t>(value); }
   std::size_t operator()(const std::string& value) const { return std::hash<std::string>()(value); }
   std::size_t operator()(const Scalar& value) const { return std::visit(*this, value); }
-  std::size_t operator()(const Dim& dim) const { return dim.is_constant() ? (*this)(dim.constant()) : (*this)(dim.str()); }
+  std::size_t operator()(const Dim& dim) const {
+    return dim.is_constant() ? (*this)(dim.constant()) : (*this)(dim.str());
+  }
   template <typename T>
   std::size_t operator()(const std::vector<T>& list) const {
     std::size_t hash = list.size();
@@ -28,7 +30,9 @@ struct HashOf {
 };
 
 struct Identical {
-  bool operator()(double a, double b) const { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+  bool operator()(double a, double b) const {
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  }
   bool operator()(const Scalar& a, const Scalar& b) const { return std::visit(*this, a, b); }
   template <typename T>
   bool operator()(const T& a, const T& b) const {

@@ -9,7 +9,8 @@ Graph eliminate_dead_code(const Graph& graph) {
   for (ValueId output : graph.outputs) needed[static_cast<std::size_t>(graph.value(output).producer)] = true;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     if (!needed[i]) continue;
-    for (ValueId operand : graph.nodes[i].operands) needed[static_cast<std::size_t>(graph.value(operand).producer)] = true;
+    for (ValueId operand : graph.nodes[i].operands)
+      needed[static_cast<std::size_t>(graph.value(operand).producer)] = true;
   }
   Rewrite rewrite(graph);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)

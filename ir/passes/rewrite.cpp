@@ -34,7 +34,8 @@ void Rewrite::replace(const std::vector<ValueId>& old, const std::vector<ValueId
 void Rewrite::copy(const Node& node) {
   std::vector<Type> types;
   for (ValueId result : node.results) types.push_back(old_.type(result));
-  replace(node.results, push_node(graph, {node.op, mapped(node.operands), node.attrs, {}, node.place}, std::move(types)));
+  replace(node.results,
+          push_node(graph, {node.op, mapped(node.operands), node.attrs, {}, node.place}, std::move(types)));
 }
 
 Graph Rewrite::finish() {
