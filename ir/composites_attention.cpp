@@ -35,7 +35,7 @@ Shape with_last(Shape shape, const Dim& rows, const Dim& columns) {
 
 void check_operands(const Expansion& e) {
   if (e.operands.size() < 3 || e.operands.size() > 4)
-    type_error(fmt::format("takes q, k, v and maybe a bias, got {} operands", e.operands.size()),
+    type_error(fmt::format("takes q, k, v and maybe a bias; {} given", e.operands.size()),
                "write attention(q, k, v, bias)");
   const Type q = e.type(e.operands[0]), k = e.type(e.operands[1]), v = e.type(e.operands[2]);
   const std::string all = fmt::format("q {}, k {}, v {}", str(q), str(k), str(v));

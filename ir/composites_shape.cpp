@@ -90,11 +90,14 @@ std::vector<ValueId> expand_stack(const Expansion& e) {
 std::vector<ValueId> expand_linear(const Expansion& e) {
   const ValueId x = e.operands[0], weight = e.operands.size() > 1 ? e.operands[1] : -1;
   if (e.operands.size() < 2 || e.operands.size() > 3)
-    type_error(fmt::format("takes x, weight and maybe a bias, got {} operands", e.operands.size()),
+    type_error(fmt::format("takes x, weight and maybe a bias; {} given", e.operands.size()),
                "write linear(x, weight, bias)");
   if (e.rank(weight) != 2)
     type_error(fmt::format("the weight must be a matrix [out, in], not {}", str(e.type(weight))),
                "use matmul for other shapes");
+  if (e.rank(x) == 0 || !(e.shape(x).back() == e.shape(weight)[1]))
+    type_error(fmt::format("the last extents of x {} and weight {} differ", str(e.type(x)), str(e.type(weight))),
+               "the weight is [out, in]: transpose it or check its shape");
   Attrs attrs;
   if (e.attrs.has("dtype")) attrs.set("dtype", e.attrs.get<DType>("dtype"));
   const ValueId product = e(Op::matmul, {x, e(Op::transpose, {weight}, {{"perm", Integers{1, 0}}})}, attrs);

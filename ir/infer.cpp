@@ -89,7 +89,7 @@ DType map_dtype(const Inference& in) {
 DType widened_dtype(DType from, DType to) {
   const bool widens = class_of(from) == class_of(to) ? size_of(to) >= size_of(from) : is_integer(from) && is_real(to);
   if (!widens)
-    type_error(fmt::format("dtype={} is narrower than the operand's {}", name_of(to), name_of(from)),
+    type_error(fmt::format("dtype={} does not widen {}", name_of(to), name_of(from)),
                "reduce first, then cast the result");
   return to;
 }

@@ -159,8 +159,11 @@ std::vector<int> reduced_axes(const Node& node, int operand_rank) {
 Scalar fit_scalar(const Scalar& value, DType dtype) {
   const auto* boolean = std::get_if<bool>(&value);
   if ((dtype == DType::bool_) != (boolean != nullptr))
-    type_error(boolean ? fmt::format("{} is a bool, not {}", *boolean, name_of(dtype)) : "a number is not a bool",
-               boolean ? "write 1 or 0" : "write true or false");
+    type_error(
+        std::visit(
+            [&](auto x) { return fmt::format("{} is {}, not {}", x, boolean ? "a bool" : "a number", name_of(dtype)); },
+            value),
+        boolean ? "write 1 or 0" : "write true or false");
   if (boolean) return value;
   const auto* integer = std::get_if<std::int64_t>(&value);
   if (is_real(dtype)) return fit_real(integer ? static_cast<double>(*integer) : std::get<double>(value), dtype);
