@@ -71,8 +71,7 @@ TEST(Activations, AreTheirFormulas) {
   expect_function("silu(x)", [](double x) { return x / (1 + std::exp(-x)); });
   expect_function("softplus(x)", [](double x) { return x > 30 ? x : std::log1p(std::exp(x)); });
   expect_function("mish(x)", [](double x) { return x * std::tanh(x > 30 ? x : std::log1p(std::exp(x))); });
-  expect_function(
-      "gelu(x)", [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }, 1e-4);
+  expect_function("gelu(x)", [](double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }, 1e-4);
   expect_function(
       "gelu(x, approximate=\"tanh\")",
       [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }, 1e-4);
