@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "ir/build.h"
 #include "ir/text.h"
 
 namespace tenon::ir {
@@ -18,6 +19,7 @@ namespace tenon::ir {
 }
 
 inline void check_round_trip(const Graph& graph) {
+  verify(graph);
   const std::string text = print(graph);
   const Graph from_text = parse(text);
   if (!same(graph, from_text)) finding("parse(print(g)) differs from g", text + "\n" + print(from_text));

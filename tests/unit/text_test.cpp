@@ -22,6 +22,7 @@ void expect_round_trip(const Graph& graph) {
   const Graph from_text = parse(text);
   EXPECT_TRUE(same(graph, from_text));
   EXPECT_EQ(print(from_text), text);
+  verify(from_text);
   const std::string json = print_json(graph);
   const Graph from_json = parse_json(json);
   EXPECT_TRUE(same(graph, from_json)) << json;
