@@ -76,9 +76,11 @@ bool solve_some(const Graph& graph, const std::vector<Extents>& shapes, Bindings
   return found;
 }
 
+// " with n = 3", for an expression that is more than a symbol.
 std::string where_text(const Dim& dim, const Bindings& bindings) {
   std::set<std::string> names;
   dim.collect_symbols(names);
+  if (names.size() == 1 && dim.str() == *names.begin()) return "";
   std::string text;
   for (const std::string& name : names)
     text += fmt::format("{}{} = {}", text.empty() ? " with " : ", ", name, bindings.at(name));
@@ -97,7 +99,7 @@ void check_extents(const Graph& graph, const std::vector<Extents>& shapes, const
                            expected),
                fmt::format("give it as {}", str(input.type)));
       refuse(fmt::format("input '{}': axis {} has extent {}, but {} is {}{}", input.name, axis, shapes[i][axis],
-                         dim.str(), expected, dim == Dim::symbol(dim.str()) ? "" : where_text(dim, bindings)),
+                         dim.str(), expected, where_text(dim, bindings)),
              "the same symbol must have the same value wherever it stands");
     }
   }

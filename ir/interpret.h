@@ -34,7 +34,7 @@ struct InterpretOptions {
   /// Stochastic arithmetic (Vignes, CESTAC, 1993): when given, each real operation's result is disturbed by a random
   /// relative error of the size its dtype's rounding and the targets' math libraries may make. The spread of a few such
   /// runs bounds what a correct target may return.
-  std::optional<std::uint64_t> perturb_seed;
+  std::optional<std::uint64_t> perturb_seed = std::nullopt;
 };
 
 /// Runs `graph` on `inputs` (in signature order). Symbols are bound from the input shapes; a symbol that no input

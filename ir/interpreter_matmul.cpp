@@ -176,11 +176,13 @@ bool multiplies_exactly(const Step& step, std::int64_t k, DType compute) {
          a * b * static_cast<double>(k) * unit_roundoff(compute) <= 1;
 }
 
-// sum |a||b| <= |row of A| |column of B|, so that the error's bound needs no second product.
+// sum |a||b| <= |row of A| |column of B|, so that the error's bound needs no second product; terms of random sign have
+// partial sums near |row| |column| / sqrt(k).
 void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
   const Array &a = step.operand(0), &b = step.operand(1);
   const DType compute = compute_type(a.dtype);
-  const double growth = multiplies_exactly(step, p.k, compute) ? 0 : Numerics::sum_growth(p.k) * unit_roundoff(compute);
+  const bool exact = multiplies_exactly(step, p.k, compute);
+  const double chance = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1)));
   std::vector<double> columns(static_cast<std::size_t>(p.n));
   for (const Task& task : tasks) {
     std::fill(columns.begin(), columns.end(), 0.0);
@@ -198,7 +200,9 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
       for (std::int64_t j = 0; j < p.n; ++j) {
         const std::int64_t at = task.c + i * p.n + j;
         double& c = result.reals[static_cast<std::size_t>(at)];
-        c = step.numerics.settle_within(result.dtype, c, growth * std::sqrt(row * columns[static_cast<std::size_t>(j)]),
+        const double norms = std::sqrt(row * columns[static_cast<std::size_t>(j)]);
+        const double partial = std::max(std::fabs(c), norms * chance);
+        c = step.numerics.settle_within(result.dtype, c, exact ? 0 : Numerics::sum_error(compute, p.k, norms, partial),
                                         at);
       }
     }

@@ -1,4 +1,5 @@
 // Reductions: elements combined in row-major order, reals in double.
+#include <algorithm>
 #include <cmath>
 
 #include "ir/build.h"
@@ -28,29 +29,36 @@ void for_each_place(const Extents& shape, const std::vector<int>& axes, F f) {
   });
 }
 
-// Whether a sum of these terms is exact in `dtype` in any order: whole numbers whose magnitudes add up to no more than
-// its precision holds.
-bool sums_exactly(DType dtype, double magnitudes, bool whole) {
-  return whole && magnitudes * unit_roundoff(compute_type(dtype)) <= 1;
-}
+// What is known of the terms of one sum.
+struct Terms {
+  double sum = 0, partial = 0, magnitudes = 0, squares = 0;
+  bool whole = true;
+
+  void add(double x) {
+    sum += x;
+    partial = std::max(partial, std::fabs(sum));
+    magnitudes += std::fabs(x);
+    squares += x * x;
+    whole = whole && x == std::rint(x);
+  }
+  // Whole numbers that add up to no more than the precision holds are summed exactly in any order.
+  double error(DType compute, std::int64_t terms) const {
+    if (whole && magnitudes * unit_roundoff(compute) <= 1) return 0;
+    return Numerics::sum_error(compute, terms, magnitudes, std::max(partial, std::sqrt(squares)));
+  }
+};
 
 void settle_sums(const Step& step, const std::vector<int>& axes, std::int64_t terms, Array& result) {
   const Array& x = step.operand(0);
-  std::vector<double> magnitudes(result.reals.size());
-  std::vector<char> whole(result.reals.size(), 1);
-  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
-    magnitudes[place] += std::fabs(x.reals[i]);
-    whole[place] = static_cast<char>(whole[place] != 0 && x.reals[i] == std::rint(x.reals[i]));
-  });
-  const double growth = Numerics::sum_growth(terms) * unit_roundoff(compute_type(result.dtype));
-  for (std::size_t i = 0; i < result.reals.size(); ++i) {
-    const double error = sums_exactly(result.dtype, magnitudes[i], whole[i] != 0) ? 0 : growth * magnitudes[i];
-    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i], error, static_cast<std::int64_t>(i));
-  }
+  std::vector<Terms> known(result.reals.size());
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) { known[place].add(x.reals[i]); });
+  for (std::size_t i = 0; i < result.reals.size(); ++i)
+    result.reals[i] = step.numerics.settle_within(
+        result.dtype, result.reals[i], known[i].error(compute_type(result.dtype), terms), static_cast<std::int64_t>(i));
 }
 
 void settle_products(const Step& step, std::int64_t terms, Array& result) {
-  const double growth = Numerics::sum_growth(terms) * unit_roundoff(compute_type(result.dtype));
+  const double growth = (1 + std::sqrt(static_cast<double>(terms))) * unit_roundoff(compute_type(result.dtype));
   for (std::size_t i = 0; i < result.reals.size(); ++i)
     result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i], growth * std::fabs(result.reals[i]),
                                                   static_cast<std::int64_t>(i));

@@ -1,6 +1,7 @@
 // Rounding and stochastic disturbance of real results.
 #include "ir/numerics.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/formats.h"
@@ -62,6 +63,9 @@ double Numerics::settle_within(DType dtype, double value, double error, std::int
   return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
 }
 
-double Numerics::sum_growth(std::int64_t n) { return 1 + std::sqrt(static_cast<double>(n)) / 2; }
+double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes, double partial) {
+  const auto n = static_cast<double>(std::max<std::int64_t>(terms, 1));
+  return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(n) / 2 * partial);
+}
 
 }  // namespace tenon::ir

@@ -33,10 +33,11 @@ class Numerics {
   /// A value with an absolute error of at most `error`: disturbed, then kept.
   double settle_within(DType dtype, double value, double error, std::int64_t i) const;
 
-  /// The factor on u * sum|x| that bounds the error of a sum of n terms: 1 + sqrt(n) / 2. Rounding errors of a sum in
-  /// any order grow with the square root of its length with high probability (Higham & Mary, "A New Approach to
-  /// Probabilistic Rounding Error Analysis", 2019).
-  static double sum_growth(std::int64_t n);
+  /// The error that a sum of `terms` terms in `compute` may have, in the order of any target. `magnitudes` is the sum
+  /// of |x|, `partial` the greatest |partial sum| met. Errors grow with the logarithm of the length in a tree, and with
+  /// its square root, with high probability, along a chain (Higham & Mary, "A New Approach to Probabilistic Rounding
+  /// Error Analysis", 2019); the chains of a target go through partial sums like those that the interpreter meets.
+  static double sum_error(DType compute, std::int64_t terms, double magnitudes, double partial);
 
   /// A random number in [-1, -1/2] or [1/2, 1].
   double noise(std::int64_t i) const;

@@ -1,0 +1,224 @@
+// Comparison with the interpreter: results that another order or precision of the same operations gives pass; wrong
+// ones, however little, do not.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "ir/formats.h"
+#include "ir/interpret.h"
+#include "ir/numerics.h"
+#include "ir/text.h"
+
+namespace tenon::ir {
+namespace {
+
+HostArray random_array(DType dtype, std::vector<std::int64_t> shape, unsigned seed = 1) {
+  HostArray array = make_array(dtype, std::move(shape));
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  for (std::int64_t i = 0; i < element_count(array); ++i) set_real(array, i, normal(random));
+  return array;
+}
+
+Comparison compare(const std::string& text, const std::vector<HostArray>& inputs, const HostArray& actual) {
+  return compare_with_interpreter(parse(text), inputs, {actual}).at(0);
+}
+
+// A result as f32 code gives it: computed by `f` on f32 elements.
+template <typename F>
+HostArray mapped(const HostArray& x, F f) {
+  HostArray result = make_array(x.dtype, x.shape);
+  for (std::int64_t i = 0; i < element_count(x); ++i) set_real(result, i, f(static_cast<float>(get_real(x, i))));
+  return result;
+}
+
+TEST(Compare, SinglePrecisionArithmeticPasses) {
+  const HostArray x = random_array(DType::f32, {2000});
+  const HostArray y = mapped(x, [](float v) { return std::exp(v) * std::sin(v) - v / (1 + v * v); });
+  const Comparison result =
+      compare("graph f(x: f32[n]) { return sub(mul(exp(x), sin(x)), div(x, add(1, mul(x, x)))) }", {x}, y);
+  EXPECT_TRUE(result.equal) << result.max_tolerance_ratio;
+  EXPECT_EQ(result.elements, 2000);
+  EXPECT_GT(result.max_abs_error, 0);
+  EXPECT_LT(result.max_tolerance_ratio, 1);
+  EXPECT_EQ(result.undecided, 0);
+}
+
+TEST(Compare, AWrongConstantIsCaught) {
+  const HostArray x = random_array(DType::f32, {2000});
+  const HostArray y = mapped(x, [](float v) { return std::exp(v) * 1.00001f; });
+  const Comparison result = compare("graph f(x: f32[n]) { return exp(x) }", {x}, y);
+  EXPECT_FALSE(result.equal);
+  EXPECT_EQ(result.mismatches, 2000);
+  EXPECT_EQ(result.first_mismatch, 0);
+  EXPECT_GT(result.max_tolerance_ratio, 1);
+}
+
+TEST(Compare, OneWrongElementIsFound) {
+  const HostArray x = random_array(DType::f32, {2000});
+  HostArray y = mapped(x, [](float v) { return v * v; });
+  set_real(y, 1234, get_real(y, 1234) * (1 + 1e-5));
+  const Comparison result = compare("graph f(x: f32[n]) { return mul(x, x) }", {x}, y);
+  EXPECT_FALSE(result.equal);
+  EXPECT_EQ(result.mismatches, 1);
+  EXPECT_EQ(result.first_mismatch, 1234);
+}
+
+TEST(Compare, CancellationIsAllowedItsLoss) {
+  // (1 + x) - 1 has an absolute error of 2^-24 whatever x is; so may the result.
+  HostArray x = random_array(DType::f32, {2000});
+  for (std::int64_t i = 0; i < 2000; ++i) set_real(x, i, get_real(x, i) * 1e-5);
+  const std::string text = "graph f(x: f32[n]) { return sub(add(1, x), 1) }";
+  EXPECT_TRUE(compare(text, {x}, mapped(x, [](float v) { return (1 + v) - 1; })).equal);
+  EXPECT_TRUE(compare(text, {x}, mapped(x, [](float v) { return v; })).equal);
+  EXPECT_FALSE(compare(text, {x}, mapped(x, [](float v) { return v + 1e-5f; })).equal);
+}
+
+TEST(Compare, FusedAndUnfusedHalvesPass) {
+  const HostArray x = random_array(DType::bf16, {2000});
+  const std::string text = "graph f(x: bf16[n]) { return add(mul(exp(x), 3), x) }";
+  const HostArray fused = mapped(x, [](float v) { return std::exp(v) * 3 + v; });
+  const HostArray unfused = mapped(x, [](float v) {
+    const double e = round_to(DType::bf16, std::exp(v));
+    return round_to(DType::bf16, 3 * e) + v;
+  });
+  EXPECT_TRUE(compare(text, {x}, fused).equal);
+  EXPECT_TRUE(compare(text, {x}, unfused).equal);
+  EXPECT_FALSE(compare(text, {x}, mapped(x, [](float v) { return std::exp(v) * 3.2f + v; })).equal);
+}
+
+TEST(Compare, SumsInAnyOrderPass) {
+  const HostArray x = random_array(DType::f32, {10000});
+  const std::string text = "graph f(x: f32[n]) { return sum(x) }";
+  float forward = 0, backward = 0;
+  for (std::int64_t i = 0; i < 10000; ++i) forward += static_cast<float>(get_real(x, i));
+  for (std::int64_t i = 10000; i-- > 0;) backward += static_cast<float>(get_real(x, i));
+  HostArray y = make_array(DType::f32, {});
+  for (const float sum : {forward, backward}) {
+    set_real(y, 0, sum);
+    EXPECT_TRUE(compare(text, {x}, y).equal);
+  }
+  set_real(y, 0, forward - static_cast<float>(get_real(x, 17)));  // one term left out
+  EXPECT_FALSE(compare(text, {x}, y).equal);
+}
+
+TEST(Compare, MatmulToleratesSingleButNotTf32) {
+  const HostArray a = random_array(DType::f32, {16, 512}, 1), b = random_array(DType::f32, {512, 16}, 2);
+  const auto product = [&](auto round) {
+    HostArray c = make_array(DType::f32, {16, 16});
+    for (std::int64_t i = 0; i < 16; ++i)
+      for (std::int64_t j = 0; j < 16; ++j) {
+        float sum = 0;
+        for (std::int64_t p = 0; p < 512; ++p) sum += round(get_real(a, i * 512 + p)) * round(get_real(b, p * 16 + j));
+        set_real(c, i * 16 + j, sum);
+      }
+    return c;
+  };
+  const auto single = [](double x) { return static_cast<float>(x); };
+  const auto tf32 = [](double x) {
+    return static_cast<float>(std::ldexp(std::rint(std::ldexp(x, 11 - std::ilogb(x) - 1)), std::ilogb(x) - 10));
+  };
+  EXPECT_TRUE(compare("graph f(a: f32[m, k], b: f32[k, n]) { return matmul(a, b) }", {a, b}, product(single)).equal);
+  EXPECT_FALSE(compare("graph f(a: f32[m, k], b: f32[k, n]) { return matmul(a, b) }", {a, b}, product(tf32)).equal);
+  EXPECT_TRUE(
+      compare("graph f(a: f32[m, k], b: f32[k, n]) { return matmul(a, b, tf32=true) }", {a, b}, product(tf32)).equal);
+}
+
+TEST(Compare, NaNAndInfinityMustStandWhereTheyShould) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  HostArray x = make_array(DType::f32, {4}), y = make_array(DType::f32, {4});
+  const double inputs[] = {-1, 0, 1, 4}, outputs[] = {nan, inf, 1, 0.5};
+  for (int i = 0; i < 4; ++i) {
+    set_real(x, i, inputs[i]);
+    set_real(y, i, outputs[i]);
+  }
+  const std::string text = "graph f(x: f32[n]) { return rsqrt(x) }";
+  EXPECT_TRUE(compare(text, {x}, y).equal);
+  for (const auto& [place, wrong] : {std::pair{0, 0.0}, {1, nan}, {1, -inf}, {2, nan}, {3, inf}}) {
+    HostArray bad = y;
+    set_real(bad, place, wrong);
+    const Comparison result = compare(text, {x}, bad);
+    EXPECT_EQ(result.mismatches, 1) << place;
+    EXPECT_EQ(result.first_mismatch, place);
+  }
+}
+
+TEST(Compare, IntegersAndBoolsAreExact) {
+  const HostArray x = random_array(DType::f32, {100});
+  HostArray y = make_array(DType::bool_, {100});
+  for (std::int64_t i = 0; i < 100; ++i) set_integer(y, i, get_real(x, i) > 0.5);
+  const std::string text = "graph f(x: f32[n]) { return greater(x, 0.5) }";
+  EXPECT_TRUE(compare(text, {x}, y).equal);
+  set_integer(y, 7, 1 - get_integer(y, 7));
+  EXPECT_EQ(compare(text, {x}, y).mismatches, 1);
+}
+
+TEST(Compare, ChoicesOnTheEdgeAreUndecided) {
+  // sqrt(x)^2 lies within rounding of x: whether it is less is nobody's to say. Elsewhere it is.
+  HostArray x = make_array(DType::f32, {3}), y = make_array(DType::bool_, {3});
+  const double inputs[] = {2, 3, 5};
+  for (int i = 0; i < 3; ++i) set_real(x, i, inputs[i]);
+  const Comparison edge = compare("graph f(x: f32[n]) { r = sqrt(x)\n return less(mul(r, r), x) }", {x}, y);
+  EXPECT_TRUE(edge.equal);
+  EXPECT_EQ(edge.undecided, 3);
+  const Comparison clear = compare("graph f(x: f32[n]) { r = sqrt(x)\n return less(mul(r, r), sub(x, 1)) }", {x}, y);
+  EXPECT_TRUE(clear.equal);
+  EXPECT_EQ(clear.undecided, 0);
+}
+
+TEST(Compare, ExactWholeNumbersAreDecided) {
+  HostArray x = make_array(DType::f32, {3}), y = make_array(DType::bool_, {3});
+  for (int i = 0; i < 3; ++i) {
+    set_real(x, i, i);
+    set_integer(y, i, 1);
+  }
+  const Comparison result =
+      compare("graph f(x: f32[n]) { return equal(sub(add(mul(x, 2), 6), 6), mul(x, 2)) }", {x}, y);
+  EXPECT_TRUE(result.equal);
+  EXPECT_EQ(result.undecided, 0);
+}
+
+TEST(Compare, OverflowInAHalfStoredOnTheWayIsUndecided) {
+  HostArray x = make_array(DType::f16, {1}), y = make_array(DType::f16, {1});
+  set_real(x, 0, 60000);
+  const std::string text = "graph f(x: f16[n]) { return div(mul(x, 2), 4) }";
+  for (const double stored : {30000.0, std::numeric_limits<double>::infinity()}) {
+    set_real(y, 0, stored);
+    const Comparison result = compare(text, {x}, y);
+    EXPECT_TRUE(result.equal);
+    EXPECT_EQ(result.undecided, 1);
+  }
+}
+
+// ---- disturbances -----------------------------------------------------------------------------------------------
+
+TEST(Disturbance, IsRepeatableAndOppositeInPairs) {
+  const Numerics even({.perturb_seed = 6}, 3), odd({.perturb_seed = 7}, 3), other({.perturb_seed = 8}, 3);
+  int different = 0;
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    const double noise = even.noise(i);
+    EXPECT_GE(std::fabs(noise), 0.5);
+    EXPECT_LE(std::fabs(noise), 1.0);
+    EXPECT_EQ(odd.noise(i), -noise);
+    different += other.noise(i) != noise;
+  }
+  EXPECT_GT(different, 990);
+}
+
+TEST(Disturbance, HasTheSizeOfTheTypesRounding) {
+  const Numerics numerics({.perturb_seed = 0}, 0);
+  for (std::int64_t i = 0; i < 1000; ++i) {
+    const double third = std::fabs(numerics.settle(DType::f32, 1.0 / 3, Accuracy::correctly_rounded, i) - 1.0 / 3);
+    EXPECT_GT(third, 0x1p-28);
+    EXPECT_LE(third, 0x1p-26);  // half a unit in the last place of 1/3
+    EXPECT_EQ(numerics.settle(DType::f32, 0.375, Accuracy::correctly_rounded, i), 0.375);  // f32 has it exactly
+    EXPECT_NE(numerics.settle(DType::f32, 0.375, Accuracy::routine, i), 0.375);
+    EXPECT_EQ(numerics.settle(DType::f32, 0, Accuracy::routine, i), 0);
+    EXPECT_GT(std::fabs(numerics.settle(DType::bf16, 1.0 / 3, Accuracy::correctly_rounded, i) - 1.0 / 3), 0x1p-12);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::ir
