@@ -9,10 +9,11 @@
 
 namespace tenon::ir {
 
-/// Replaces every composite by its composition of primitives, recursively.
+/// Replaces every composite by its composition of primitives. What is left is map, reduce (without `dtype`: a cast
+/// stands before it), view, source, random_bits and matmul (both operands of rank 2 or more).
 Graph decompose(const Graph& graph);
 
-/// One spelling for each thing: x*1, x+0 and double negation where exact; reshape of reshape, transpose of transpose,
+/// One spelling for each thing: x*1, x-0 and double negation where exact; reshape of reshape, transpose of transpose,
 /// and views that change nothing go away. Never changes a bit of any result, NaN and signed zero included.
 Graph canonicalize(const Graph& graph);
 
