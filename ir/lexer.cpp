@@ -86,10 +86,13 @@ Token Lexer::next() {
 }
 
 void Lexer::skip_blanks() {
+  comment_ = {};
   while (at_ < text_.size()) {
     const char c = text_[at_];
     if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
+      const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+      comment_ = text_.substr(at_, end - at_);
+      at_ = end;
     } else if (c == ' ' || c == '\t' || c == '\r') {
       ++at_;
     } else {

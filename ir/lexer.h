@@ -58,6 +58,10 @@ class Lexer {
   /// The next token; `end` again and again after the last. Error(parse) at anything that is no token.
   Token next();
 
+  /// The comment between the last token and the one before it, from its '#' to the line's end; empty when there is
+  /// none.
+  std::string_view comment() const { return comment_; }
+
   const std::string& file() const { return file_; }
   Place place(const Token& token) const { return {file_, token.line, token.column, {}}; }
 
@@ -75,6 +79,7 @@ class Lexer {
 
   std::string_view text_;
   std::string file_;
+  std::string_view comment_;
   std::size_t at_ = 0;
   std::size_t line_start_ = 0;
   int line_ = 1;

@@ -13,6 +13,10 @@ Graph parse(std::string_view text, const std::string& file = "");
 /// Writes the graph so that parse gives an equal graph; literals of rank 0 stand inline.
 std::string print(const Graph& graph);
 
+/// The text form laid out canonically, with its comments, nested calls and blank lines kept: what `tenon fmt` writes.
+/// Throws what parse throws. format(format(t)) == format(t), and parse(format(t)) equals parse(t).
+std::string format(std::string_view text, const std::string& file = "");
+
 Graph parse_json(std::string_view text, const std::string& file = "");
 std::string print_json(const Graph& graph);
 

@@ -1,6 +1,6 @@
 # Each tests/fuzz/<name>_fuzz.cpp defines LLVMFuzzerTestOneInput and becomes tenon_<name>_fuzz, seeded from
-# tests/fuzz/corpus/<name>/ and helped by the words of tests/fuzz/<name>.dict. With TENON_LIBFUZZER (clang) it is driven by libFuzzer, otherwise by standalone_main.cpp.
-# The test fuzz_<name> runs it for TENON_FUZZ_SECONDS.
+# tests/fuzz/corpus/<name>/. With TENON_LIBFUZZER (clang) it is driven by libFuzzer, which takes the words of
+# tests/fuzz/<name>.dict, otherwise by standalone_main.cpp. The test fuzz_<name> runs it for TENON_FUZZ_SECONDS.
 file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_fuzz.cpp)
 math(EXPR fuzz_timeout "${TENON_FUZZ_SECONDS} * 3 + 120")
 foreach(source IN LISTS fuzz_sources)

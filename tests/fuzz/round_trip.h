@@ -46,4 +46,19 @@ void fuzz_reader(std::string_view input, Parse parse_form) {
   }
 }
 
+inline void fuzz_format(std::string_view input) {
+  std::string tidy;
+  try {
+    tidy = format(input);
+  } catch (const Error&) {
+    return;  // parse's, which fuzz_reader has judged
+  }
+  try {
+    if (!same(parse(tidy), parse(input))) finding("formatting changes the graph", tidy);
+    if (format(tidy) != tidy) finding("formatting is not stable", tidy + "\n" + format(tidy));
+  } catch (const Error& error) {
+    finding("what was formatted is not read back", error.what() + ("\n" + tidy));
+  }
+}
+
 }  // namespace tenon::ir

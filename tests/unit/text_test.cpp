@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -185,6 +187,46 @@ TEST(Text, TwentyThousandNodesAreReadQuickly) {
   EXPECT_EQ(graph.nodes.size(), 40000U);  // 19999 literals, 20000 calls, the input
   RecordProperty("milliseconds", static_cast<int>(seconds.count() * 1e3));
   EXPECT_LT(seconds.count(), 2.0);  // 0.1 in a release build; this only catches what is not linear
+}
+
+TEST(Format, TidiesSpacesAndKeepsCommentsNestingAndBreaks) {
+  const std::string tidy = format(
+      "# head  \n\n\ngraph f( # inputs\n x:f32[rows ,2 * rows+1,- 1+rows],\n    # the scale\n s :f32 )where rows "
+      "in[1,9],rows%2==0{\n\n"
+      "y:f32[rows,2*rows+1, rows-1]=add( mul(x,s),-1.5)#why\n\n\n  z=sum( y,axis=[ -1,0 ],\n keepdims = true); return "
+      "y,z as t\n\n}# end\n");
+  EXPECT_EQ(tidy,
+            "# head\n"
+            "\n"
+            "graph f(  # inputs\n"
+            "  x: f32[rows, 2*rows + 1, -1 + rows],\n"
+            "  # the scale\n"
+            "  s: f32) where rows in [1, 9], rows % 2 == 0 {\n"
+            "  y: f32[rows, 2*rows + 1, rows - 1] = add(mul(x, s), -1.5)  #why\n"
+            "\n"
+            "  z = sum(y, axis=[-1, 0],\n"
+            "    keepdims=true)\n"
+            "  return y, z as t\n"
+            "}  # end\n");
+  EXPECT_EQ(format(tidy), tidy);
+}
+
+TEST(Format, LeavesTheExamplesAsTheyAre) {
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(TENON_SOURCE_DIR) + "/examples")) {
+    if (entry.path().extension() != ".tn") continue;
+    std::ifstream stream(entry.path());
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    EXPECT_EQ(format(text), text) << entry.path();
+  }
+}
+
+TEST(Format, LeavesPrintedGraphsAsTheyAre) {
+  for (const OpInfo& op : all_ops())
+    for (const std::string& call : sample_calls(op)) {
+      const std::string text = print(parse(call));
+      EXPECT_EQ(format(text), text);
+      EXPECT_TRUE(same(parse(format(call)), parse(call)));
+    }
 }
 
 TEST(Same, SeesWhatDiffers) {
