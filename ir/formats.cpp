@@ -64,6 +64,7 @@ RealFormat real_format(DType dtype) {
 
 double round_to(DType dtype, double value) {
   if (dtype == DType::f64 || std::isnan(value) || value == 0) return value;
+  if (dtype == DType::f32) return static_cast<double>(static_cast<float>(value));
   const RealFormat format = real_format(dtype);
   if (std::isinf(value)) return format.has_infinity ? value : std::copysign(kNaN, value);
   return round_finite(format, value);

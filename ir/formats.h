@@ -1,5 +1,6 @@
 // Number formats: every dtype's storage bits to and from double (reals) or int64 (integers and bool), and the
-// conversions that `cast` means. All exact, or rounded once, to nearest even; independent of the host's float types.
+// conversions that `cast` means. All exact, or rounded once, to nearest even. The host's float and double are IEEE
+// 754's.
 #pragma once
 
 #include <cstdint>

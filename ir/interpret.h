@@ -33,7 +33,7 @@ struct InterpretOptions {
   bool round_every_op = false;
   /// Stochastic arithmetic (Vignes, CESTAC, 1993): when given, each real operation's result is disturbed by a random
   /// relative error of the size its dtype's rounding and the targets' math libraries may make. The spread of a few such
-  /// runs bounds what a correct target may return.
+  /// runs bounds what a correct target may return. Seeds 2k and 2k + 1 disturb by opposite amounts.
   std::optional<std::uint64_t> perturb_seed = std::nullopt;
 };
 
@@ -58,7 +58,9 @@ struct Comparison {
   std::int64_t first_mismatch = -1;
 };
 
-/// One Comparison for each output. `runs` perturbed interpretations estimate the tolerance.
+/// One Comparison for each output. `runs` (best even) perturbed interpretations estimate the tolerance; where one finds
+/// a difference, three times as many more are asked before it is believed. Error(argument) when the results' types do
+/// not fit the graph.
 std::vector<Comparison> compare_with_interpreter(const Graph& graph, const std::vector<HostArray>& inputs,
                                                  const std::vector<HostArray>& actual, const Bindings& bindings = {},
                                                  int runs = 4);
