@@ -137,4 +137,9 @@ Bindings bind_symbols(const Graph& graph, const std::vector<Extents>& shapes, co
   return bindings;
 }
 
+void check_bindings(const Graph& graph, const Bindings& bindings) {
+  check_given(graph, bindings);
+  check_bounds(graph, bindings);
+}
+
 }  // namespace tenon::ir

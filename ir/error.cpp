@@ -13,7 +13,8 @@ namespace {
 std::string place_line(const Place& place) {
   std::string position;
   if (place.line > 0) {
-    position = fmt::format("{}:{}:{}", place.file.empty() ? "<input>" : place.file, place.line, place.column);
+    position = fmt::format("{}:{}", place.file.empty() ? "<input>" : place.file, place.line);
+    if (place.column > 0) position += fmt::format(":{}", place.column);
   } else {
     position = place.file;
   }

@@ -46,6 +46,9 @@ std::vector<HostArray> interpret(const Graph& graph, const std::vector<HostArray
 Bindings bind_symbols(const Graph& graph, const std::vector<std::vector<std::int64_t>>& input_shapes,
                       const Bindings& given = {});
 
+/// Checks that `bindings` gives every symbol a value within its bounds, and nothing else. Error(argument) otherwise.
+void check_bindings(const Graph& graph, const Bindings& bindings);
+
 /// How far `actual` is from what the graph means, judged against the interpreter and the spread of perturbed runs.
 struct Comparison {
   bool equal = true;  ///< every element within its tolerance

@@ -210,7 +210,8 @@ void Executable::run(std::span<const Buffer> inputs, std::span<const Buffer> out
 }
 
 void Executable::prepare(const Bindings& bindings) const {
-  impl_->record_for(ir::bind_symbols(impl_->plan.graph, {}, bindings));
+  ir::check_bindings(impl_->plan.graph, bindings);
+  impl_->record_for(bindings);
 }
 
 std::vector<std::vector<std::int64_t>> Executable::output_shapes(

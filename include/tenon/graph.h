@@ -1,14 +1,16 @@
 // Recording a graph in C++. A Tensor stands for a value of a Graph; operators on tensors append to it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
+#include "tenon/array.h"
 #include "tenon/dtype.h"
 #include "tenon/error.h"
+#include "tenon/scalar.h"
 #include "tenon/shape.h"
 
 namespace tenon {
@@ -17,17 +19,21 @@ namespace ir {
 struct Graph;
 }
 
+/// The caller's line, which errors name. Never passed by hand.
+using Location = std::source_location;
+
 class Graph;
 
-/// A value of a graph: a handle, cheap to copy. It keeps its graph alive.
+/// A value of a graph: a handle, cheap to copy. It keeps its graph alive. Operators on it are in tenon/ops.h.
 class Tensor {
  public:
   Tensor() = default;  ///< stands for nothing; using it is Error(argument)
   DType dtype() const;
-  const Shape& shape() const;
-  int rank() const { return static_cast<int>(shape().size()); }
-  /// Names the value in dumps and errors; returns the tensor. Letters, digits and '_'; must be new in the graph.
-  Tensor named(const std::string& name) const;
+  Shape shape() const;
+  int rank() const;
+  /// Names the value in dumps and errors; returns the tensor. A letter or '_', then letters, digits and '_';
+  /// Error(type) when it is no such name, or when another value has it.
+  Tensor named(const std::string& name, Location at = Location::current()) const;
 
   struct Access;  // the library's way in
 
@@ -36,36 +42,38 @@ class Tensor {
   std::int32_t value_ = -1;
 };
 
-/// A dense row-major array on the host.
-struct Array {
-  DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
-
-  /// An array of f32 from `values`; Error(argument) when their number does not fit `shape`.
-  static Array from(const std::vector<float>& values, std::vector<std::int64_t> shape);
-  /// The elements as doubles (exact for every dtype but i64 beyond 2^53).
-  std::vector<double> to_doubles() const;
+/// An input or output of a graph.
+struct Port {
+  std::string name;
+  Tensor value;
 };
 
-/// An operator graph under construction.
+/// An operator graph under construction: a handle; copies share the graph. Not for several threads at once.
 class Graph {
  public:
-  explicit Graph(std::string name = "main");
+  /// `name` heads the text form; Error(type) when it is no name.
+  explicit Graph(const std::string& name = "main", Location at = Location::current());
 
-  /// A named dimension, for shapes: `auto rows = g.dim("rows", {.min = 1, .max = 65536, .divisor = 8})`.
-  Dim dim(const std::string& name, SymbolBounds bounds = {});
+  /// A named dimension, for shapes: `auto rows = g.dim("rows", {.min = 1, .max = 65536, .divisor = 8})`. Error(type)
+  /// when no value satisfies the bounds, or when the dimension has other bounds already.
+  Dim dim(const std::string& name, SymbolBounds bounds = {}, Location at = Location::current());
   /// A graph input. Error(type) when the name is taken or the shape does not fit.
-  Tensor input(const std::string& name, DType dtype, const Shape& shape);
-  /// A rank-0 literal.
-  Tensor literal(double value, DType dtype);
-  /// Declares `value` a result named `name`; results come in the order of these calls.
-  void output(const std::string& name, const Tensor& value);
+  Tensor input(const std::string& name, DType dtype, const Shape& shape, Location at = Location::current());
+  /// A rank-0 literal; Error(type) when `dtype` cannot hold it. Operators take plain numbers too (tenon/ops.h).
+  Tensor literal(Scalar value, DType dtype, Location at = Location::current());
+  /// Declares `value` a result named `name`; results come in the order of these calls. Error(type) when the name is
+  /// taken, Error(argument) when the value is not of this graph.
+  void output(const std::string& name, const Tensor& value, Location at = Location::current());
 
-  /// Reads a `.tn` or `.json` file, or the text form from a string.
+  /// What was declared so far, in order.
+  std::vector<Port> inputs() const;
+  std::vector<Port> outputs() const;
+
+  /// Reads a `.tn` or `.json` file, or the text form from a string. Error(io), or Error(parse) and Error(type) with
+  /// line and column.
   static Graph load(const std::string& path);
   static Graph parse(const std::string& text);
-  /// The text form, and the same as JSON.
+  /// The text form, and the same as JSON. Graph::parse(g.str()) is an equal graph.
   std::string str() const;
   std::string json() const;
 

@@ -1,0 +1,57 @@
+// What operators take besides tensors: plain numbers, axes, ranges.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "tenon/graph.h"
+#include "tenon/scalar.h"
+
+namespace tenon {
+
+/// An operand: a tensor, or a number that takes the dtype of the tensors beside it (a seed or index i64, a condition
+/// bool). A number that this dtype cannot hold is Error(type): 1.5 beside i32, 300 beside u8. Nothing else promotes.
+class Operand {
+ public:
+  Operand(const Tensor& tensor, Location at = Location::current()) : content_(tensor), at_(at) {}  // NOLINT
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  Operand(T number, Location at = Location::current()) : content_(Scalar(number)), at_(at) {}  // NOLINT
+
+  const Tensor* tensor() const { return std::get_if<Tensor>(&content_); }  ///< null when it is a number
+  const Scalar* scalar() const { return std::get_if<Scalar>(&content_); }
+  const Location& location() const { return at_; }
+
+ private:
+  std::variant<Tensor, Scalar> content_;
+  Location at_;
+};
+
+/// Axes as NumPy takes them: one, `{0, -1}`, or nothing, which leaves it to the operator (all of them, mostly).
+/// Negative ones count from the end.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(int axis) : axes_{{axis}} {}           // NOLINT
+  Axes(std::int64_t axis) : axes_{{axis}} {}  // NOLINT
+  Axes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}
+  Axes(std::vector<std::int64_t> axes) : axes_(std::move(axes)) {}  // NOLINT: an empty list means no axes at all
+
+  const std::optional<std::vector<std::int64_t>>& list() const { return axes_; }
+
+ private:
+  std::optional<std::vector<std::int64_t>> axes_;
+};
+
+/// start:stop:step along one axis, by NumPy's rules: what is absent reaches to the end, negative bounds count from it.
+struct Range {
+  std::optional<Dim> start = std::nullopt;
+  std::optional<Dim> stop = std::nullopt;
+  std::int64_t step = 1;
+};
+
+}  // namespace tenon

@@ -1,0 +1,12 @@
+// All of Tenon's public API.
+#pragma once
+
+#include "tenon/array.h"
+#include "tenon/compile.h"
+#include "tenon/dtype.h"
+#include "tenon/error.h"
+#include "tenon/graph.h"
+#include "tenon/operand.h"
+#include "tenon/ops.h"
+#include "tenon/scalar.h"
+#include "tenon/shape.h"

@@ -1,0 +1,111 @@
+// Executable's conveniences: host arrays in and out, and every kernel as data.
+#include <fmt/format.h>
+
+#include "ir/interpret.h"
+#include "runtime/executable.h"
+#include "src/host_array.h"
+#include "tenon/compile.h"
+
+namespace tenon {
+namespace {
+
+// Target memory for one array.
+class Held {
+ public:
+  Held(const runtime::Backend& backend, DType dtype, std::vector<std::int64_t> shape) : backend_(backend) {
+    std::int64_t count = 1;
+    for (std::int64_t extent : shape) count *= extent;
+    bytes_ = static_cast<std::size_t>(count * size_of(dtype));
+    buffer_ = {bytes_ > 0 ? backend.allocate(bytes_) : nullptr, dtype, std::move(shape)};
+  }
+  ~Held() {
+    if (buffer_.data != nullptr) backend_.release(buffer_.data);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+  const Buffer& buffer() const { return buffer_; }
+  void fill(const Array& array) const {
+    if (bytes_ > 0) backend_.copy_in(buffer_.data, array.bytes.data(), bytes_, nullptr);
+  }
+  Array read() const {
+    Array array{buffer_.dtype, buffer_.shape, std::vector<std::byte>(bytes_)};
+    if (bytes_ > 0) backend_.copy_out(array.bytes.data(), buffer_.data, bytes_, nullptr);
+    return array;
+  }
+
+ private:
+  const runtime::Backend& backend_;
+  std::size_t bytes_ = 0;
+  Buffer buffer_;
+};
+
+std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays) {
+  std::vector<Buffer> buffers;
+  for (const auto& array : arrays) buffers.push_back(array->buffer());
+  return buffers;
+}
+
+std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltKernel& kernel) {
+  for (const runtime::PreparedLaunch& launch : record.launches)
+    if (launch.kernel == &kernel)
+      return fmt::format("grid ({}, {}, {}) block {} shared {}", launch.grid[0], launch.grid[1], launch.grid[2],
+                         kernel.source.launch.block, kernel.source.launch.shared_bytes);
+  return "nothing to launch at these sizes";
+}
+
+KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record, std::size_t group) {
+  const runtime::BuiltKernel& built = *record.built->kernels[group];
+  const bool cpu = impl.backend->target().kind == codegen::TargetKind::cpu;
+  const std::string disassembly = impl.backend->disassemble(built.source);
+  KernelInfo info;
+  info.name = built.kernel.name;
+  info.group = static_cast<int>(group);
+  info.kernel_class = ir::name_of(built.kernel.kernel_class);
+  info.plan = ir::print(ir::Plan{impl.plan.graph, {impl.plan.groups[group]}, {}});
+  info.kernel = codegen::print(built.kernel);
+  info.schedule = codegen::print(built.kernel.schedule);
+  info.source = built.source.text;
+  (cpu ? info.assembly : info.ptx) = disassembly;
+  if (built.binary.entry) info.binary = built.binary.entry->binary;
+  info.resources = built.binary.resources;
+  info.launch = launch_text(record, built);
+  info.bytes = ir::unavoidable_bytes(impl.plan, impl.plan.groups[group], record.bindings);
+  return info;
+}
+
+}  // namespace
+
+std::vector<Array> Executable::operator()(const std::vector<Array>& inputs, const Bindings& bindings) const {
+  const runtime::Backend& backend = *impl_->backend;
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const Array& input : inputs) shapes.push_back(input.shape);
+  const auto result_shapes = output_shapes(shapes, bindings);
+
+  std::vector<std::unique_ptr<Held>> from, to;
+  for (const Array& input : inputs) {
+    src::check_bytes(input);
+    from.push_back(std::make_unique<Held>(backend, input.dtype, input.shape));
+    from.back()->fill(input);
+  }
+  const ir::Graph& graph = impl_->plan.graph;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
+    to.push_back(std::make_unique<Held>(backend, graph.type(graph.outputs[i]).dtype, result_shapes[i]));
+  run(buffers_of(from), buffers_of(to), bindings);
+
+  std::vector<Array> results;
+  for (const auto& output : to) results.push_back(output->read());
+  backend.synchronize(nullptr);
+  return results;
+}
+
+std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {
+  ir::check_bindings(impl_->plan.graph, bindings);
+  const auto record = impl_->record_for(bindings);
+  std::vector<KernelInfo> infos;
+  for (std::size_t group = 0; group < impl_->plan.groups.size(); ++group)
+    infos.push_back(describe(*impl_, *record, group));
+  return infos;
+}
+
+}  // namespace tenon
