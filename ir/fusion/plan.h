@@ -13,14 +13,59 @@ namespace tenon::ir {
 enum class KernelClass : std::uint8_t { map, reduce, contract, attend };
 const char* name_of(KernelClass kernel_class);
 
+/// A mixed-radix digit of a point of a group's domain: (axis / divisor) mod extent. The axes are the group's kept
+/// extents, then its reduced ones. Inside the planner a digit may also be a coordinate that is no such digit (a slice,
+/// a gather).
+struct Digit {
+  int axis = -1;
+  Dim divisor = 1;
+  Dim extent = 1;
+  std::uint32_t depends = 0;  ///< bit a: varies along axis a
+  bool operator==(const Digit&) const = default;
+};
+
+/// Where the elements of a value lie on a domain: its row-major order, as digits from the outermost in. Digits of
+/// extent 1 are left out and neighbours are merged, so equal layouts mean equal coordinates, however dimensions group.
+using Layout = std::vector<Digit>;
+
+/// The pieces of softmax(scores) v in an attend group. Everything on a path from `scores` to `mix` is in the group.
+struct Attention {
+  NodeId scores = -1;    ///< the first matmul: q k'
+  NodeId mix = -1;       ///< the second: weights (its operand 0) times v
+  ValueId score = -1;    ///< what is exponentiated, before the shift: (..., i, j)
+  ValueId shift = -1;    ///< subtracted from it, one for each row: the maximum, perhaps guarded; -1 when there is none
+  ValueId maximum = -1;  ///< max of score over j; -1 when there is none
+  ValueId weight = -1;   ///< exp(score - shift)
+  ValueId sum = -1;      ///< of weight over j
+  std::vector<NodeId> scaling;  ///< maps from weight to the operand of `mix`, in order: casts, and factors and
+                                ///< quotients that are the same along a row (they commute with the sum over j)
+};
+
 /// One kernel's share of the graph. Views, literals and cheap values may belong to several groups: they are computed
 /// again in each. A view of a result may belong to the group that produces the result, which then writes it in the
 /// view's layout.
+///
+/// What a lowering may rely on, by class; verify(plan) checks it. Maps may be needed at several coordinates in one
+/// group (they are computed again at each); the rest may not:
+///   map       outputs cover `kept`, each in its own order of the axes.
+///   reduce    every reduction has the extents `reduced`, in that order (extents of 1 aside), and its result lies on
+///   all
+///             kept axes; outputs cover the kept axes, or the kept and the reduced ones.
+///   contract  one matmul; `kept` is its result's shape, `reduced` its inner extent. Its result is needed only at the
+///             domain's own point; outputs cover `kept`. Prologues are maps.
+///   attend    `attention` says which node is what. `kept` is the shape of `mix`'s result, `reduced` is {keys, depth}.
+///   The
+///             result of `mix` is needed only at the domain's own point, that of `scores` only at (batch, i, j).
+///             Outputs cover `kept`, or `kept` without its last axis.
 struct Group {
   KernelClass kernel_class = KernelClass::map;
   std::vector<NodeId> nodes;     ///< all that is computed inside, in definition order
   std::vector<ValueId> inputs;   ///< read from memory: graph inputs and other groups' outputs, in first-use order
   std::vector<ValueId> outputs;  ///< written to memory: what other groups or the user need, in definition order
+  std::vector<Dim> kept;         ///< the domain: extents of the axes that outputs run over
+  std::vector<Dim> reduced;      ///< and of those that reductions and contractions combine away
+  std::vector<Layout> layouts;   ///< where each output lies on the domain
+  Attention attention;           ///< attend only
 };
 
 /// Why two groups, or a producer and its consumer, are not one kernel.
@@ -34,7 +79,9 @@ struct Refusal {
 };
 
 struct Plan {
-  Graph graph;                ///< decomposed; the groups' nodes are its nodes
+  /// Decomposed; the groups' nodes are its nodes. Its outputs are distinct values and none is an input: a result that
+  /// repeats another, or an input, is an added view of it.
+  Graph graph;
   std::vector<Group> groups;  ///< in an order in which they can run
   std::vector<Refusal> refusals;
 };
@@ -55,6 +102,7 @@ struct PlanOptions {
   bool siblings = true;   ///< merge groups that share inputs
   bool duplicate = true;  ///< recompute cheap values rather than store them
   int max_operands = 24;  ///< pointers of one kernel
+  int max_nodes = 1024;   ///< computed nodes of one kernel
   Bindings typical;       ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)
   CostModel cost;
 };

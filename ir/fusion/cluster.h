@@ -1,0 +1,119 @@
+// A cluster: a group while the planner is still merging. It holds what legality and cost need, so that a merge is
+// judged in time O(rank * operands) and never by looking at its nodes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/fusion/demand.h"
+#include "ir/fusion/layout.h"
+
+namespace tenon::ir::fusion {
+
+/// A value taken from memory, with the distinct layouts at which it is needed.
+struct Read {
+  ValueId value = -1;
+  std::vector<Layout> layouts;
+};
+
+/// A value that the cluster computes at exactly one layout that covers its domain, so that it can be stored.
+struct Result {
+  ValueId value = -1;
+  Layout layout;
+  bool late = false;  ///< known only after a reduction of this cluster
+};
+
+struct Cluster {
+  KernelClass kernel_class = KernelClass::map;
+  Domain domain;
+  std::vector<NodeId> nodes;    ///< computed nodes, in no order; what is cloned is added at the end
+  std::vector<Read> reads;      ///< by value
+  std::vector<Result> results;  ///< by value: those that may be needed outside
+  double slots = 0;             ///< lane instructions of one run
+  double flops = 0;             ///< of contractions
+  bool persistent = false;      ///< rows are needed again after their reduction: one block (or cluster) holds a row
+  bool random = false;
+  Attention attention;
+
+  const Read* find_read(ValueId value) const;
+  const Result* find_result(ValueId value) const;
+  bool holds_contraction() const {
+    return kernel_class == KernelClass::contract || kernel_class == KernelClass::attend;
+  }
+};
+
+/// The facts of a graph that every step of the planner asks for.
+struct Context {
+  const Graph& graph;
+  const PlanOptions& options;
+  Bindings typical;  ///< a value for every symbol
+  std::vector<std::vector<NodeId>> users;
+  std::vector<bool> live;            ///< node: some result needs it
+  std::vector<bool> cloned;          ///< node: computed again wherever it is needed, never a kernel of its own
+  std::vector<bool> graph_output;    ///< value
+  std::vector<double> count, bytes;  ///< of each value, at the typical binding
+
+  Context(const Graph& g, const PlanOptions& o);
+  double extent(const Dim& dim) const;
+  /// Points of the axes [first, last).
+  double points(const Domain& domain, int first, int last) const;
+  double points(const Domain& domain) const { return points(domain, 0, domain.rank()); }
+  bool is_input(ValueId value) const { return graph.producer(value).op == Op::input; }
+  /// Whether the value is read from memory by whoever does not compute it.
+  bool stored(ValueId value) const {
+    return is_input(value) || !cloned[static_cast<std::size_t>(graph.value(value).producer)];
+  }
+};
+
+/// The attention groups that were found, and why others were not.
+struct AttentionSearch {
+  std::vector<Attention> found;
+  std::vector<std::vector<NodeId>> nodes;  ///< of each
+  std::vector<Refusal> refusals;           ///< without groups: `value` is the second matmul's result
+};
+AttentionSearch find_attention(const Context& context);
+
+/// One cluster for each node that is computed, for each attention, and for each result that is only a view.
+std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch& attention);
+
+/// The cluster that computes `root` alone from `from_memory` values by maps; its domain is the shape of `root`.
+Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes);
+
+/// The axes that a reduction or contraction combines in a cluster or group of this class and domain.
+Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domain& domain, NodeId first_matmul);
+
+/// Shape without extents of 1.
+Shape without_ones(const Shape& shape);
+
+// ---- cost.cpp --------------------------------------------------------------------------------------------------
+
+/// Bytes that `read` moves: no more than the value, no more than what its layouts take.
+double bytes_of(const Context& context, const Cluster& cluster, const Read& read);
+/// Whether `layout` is where the operands of a contraction are loaded, rather than where its result or its scores are.
+bool is_operand(const Cluster& cluster, const Layout& layout);
+/// How often a map is evaluated that is needed at `layout` of the cluster's domain.
+double evaluations(const Context& context, const Cluster& cluster, const Layout& layout);
+/// Predicted microseconds of a kernel (guides: t = L + max(M, C) + 0.05 min(M, C)).
+double time_of(const Context& context, const Cluster& cluster, double bytes);
+
+// ---- legality.cpp ----------------------------------------------------------------------------------------------
+
+struct Verdict {
+  std::string rule;  ///< empty: legal
+  std::string reason;
+  bool legal() const { return rule.empty(); }
+};
+
+/// Whether `value` is needed by someone other than the two clusters in question.
+using NeededElsewhere = std::function<bool(ValueId)>;
+
+/// The two as one kernel, where `consumer` reads what `producer` computes. `merged` is filled (but for its nodes) when
+/// legal.
+Verdict fuse_consumer(const Context& context, const Cluster& producer, const Cluster& consumer,
+                      const NeededElsewhere& elsewhere, Cluster& merged);
+/// The two as one kernel, where neither needs the other and both read a value.
+Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluster& second, Cluster& merged);
+
+}  // namespace tenon::ir::fusion

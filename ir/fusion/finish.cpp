@@ -1,0 +1,151 @@
+// Layouts, then contents: what each kernel stores is fixed first, then a walk back from it collects every node that the
+// kernel computes (clones included) and what it reads, in first-use order.
+#include "ir/fusion/finish.h"
+
+#include <algorithm>
+#include <queue>
+
+#include "ir/check.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+// The live users of a value, each once.
+std::vector<NodeId> live_users(const Context& context, ValueId value) {
+  std::vector<NodeId> users;
+  for (NodeId user : context.users[static_cast<std::size_t>(value)])
+    if (context.live[static_cast<std::size_t>(user)] && (users.empty() || users.back() != user)) users.push_back(user);
+  return users;
+}
+
+// Whether contractions alone read `value`: they load a transposed operand as well as a plain one.
+bool only_contractions_read(const Context& context, const Partition& partition, ValueId value) {
+  const auto& readers = partition.readers[static_cast<std::size_t>(value)];
+  (void)context;
+  return std::all_of(readers.begin(), readers.end(),
+                     [&](int reader) { return partition.at(reader).holds_contraction(); });
+}
+
+// The last of the bijective views that are, one after the other, the only use of `result`.
+Result last_view(const Context& context, const Partition& partition, const Cluster& cluster, Result result) {
+  const ValueId stored = result.value;
+  const bool keeps_inner = !cluster.holds_contraction() && only_contractions_read(context, partition, stored);
+  while (!context.graph_output[static_cast<std::size_t>(result.value)]) {
+    const std::vector<NodeId> users = live_users(context, result.value);
+    if (users.size() != 1 || !context.cloned[static_cast<std::size_t>(users[0])]) return result;
+    const Node& view = context.graph.node(users[0]);
+    const auto layout =
+        kind_of(view.op) == Kind::view ? viewed_layout(context.graph, view, result.layout) : std::nullopt;
+    if (!layout || partition.maker[static_cast<std::size_t>(view.results[0])] >= 0) return result;
+    if (keeps_inner && !layout->empty() && !result.layout.empty() && !(layout->back() == result.layout.back()))
+      return result;
+    result.value = view.results[0];
+    result.layout = *layout;
+  }
+  return result;
+}
+
+class Builder {
+ public:
+  Builder(const Context& context, const Partition& partition) : context_(context), partition_(partition) {
+    for (int cluster : partition.order)
+      for (const Result& result : partition.at(cluster).results) written_.insert(result.value);
+  }
+
+  Group build(const Cluster& cluster) const {
+    const Graph& graph = context_.graph;
+    const std::set<NodeId> inside(cluster.nodes.begin(), cluster.nodes.end());
+    std::set<ValueId> own;
+    for (const Result& result : cluster.results) own.insert(result.value);
+    const auto from_memory = [&](ValueId value) {
+      if (context_.is_input(value)) return true;
+      if (own.count(value) != 0 || inside.count(graph.value(value).producer) != 0) return false;
+      return context_.stored(value) ||
+             (written_.count(value) != 0 && !context_.graph_output[static_cast<std::size_t>(value)]);
+    };
+    std::vector<Result> results = cluster.results;
+    std::sort(results.begin(), results.end(), [&](const Result& a, const Result& b) {
+      return graph.value(a.value).producer < graph.value(b.value).producer;
+    });
+    Group group;
+    group.kernel_class = cluster.kernel_class;
+    group.attention = cluster.attention;
+    group.kept.assign(cluster.domain.extents.begin(), cluster.domain.extents.begin() + cluster.domain.kept);
+    group.reduced.assign(cluster.domain.extents.begin() + cluster.domain.kept, cluster.domain.extents.end());
+    Needs needs;
+    const Combined combined = combined_axes(graph, cluster.kernel_class, cluster.domain, cluster.attention.scores);
+    for (const Result& result : results) {
+      group.outputs.push_back(result.value);
+      group.layouts.push_back(result.layout);
+      demand(graph, result.value, result.layout, from_memory, combined, needs);
+    }
+    for (const auto& [value, layouts] : needs.computed) group.nodes.push_back(graph.value(value).producer);
+    std::sort(group.nodes.begin(), group.nodes.end());
+    group.inputs = needs.read_order;
+    return group;
+  }
+
+ private:
+  const Context& context_;
+  const Partition& partition_;
+  std::set<ValueId> written_;
+};
+
+// Groups in run order, the one with the earliest last node first, so that the order follows the graph.
+std::vector<std::size_t> run_order(const std::vector<Group>& groups, std::size_t values) {
+  std::vector<int> maker(values, -1), waiting(groups.size());
+  std::vector<std::vector<std::size_t>> next(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (ValueId output : groups[i].outputs) maker[static_cast<std::size_t>(output)] = static_cast<int>(i);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (ValueId input : groups[i].inputs)
+      if (const int from = maker[static_cast<std::size_t>(input)]; from >= 0) {
+        next[static_cast<std::size_t>(from)].push_back(i);
+        ++waiting[i];
+      }
+  using Ready = std::pair<NodeId, std::size_t>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (waiting[i] == 0) ready.emplace(groups[i].nodes.back(), i);
+  std::vector<std::size_t> order;
+  while (!ready.empty()) {
+    const std::size_t group = ready.top().second;
+    ready.pop();
+    order.push_back(group);
+    for (std::size_t user : next[group])
+      if (--waiting[user] == 0) ready.emplace(groups[user].nodes.back(), user);
+  }
+  TENON_CHECK(order.size() == groups.size(), "groups of a plan depend on each other in a circle");
+  return order;
+}
+
+}  // namespace
+
+std::vector<ValueId> absorb_views(const Context& context, Partition& partition) {
+  std::vector<ValueId> replaced(context.graph.values.size(), -1);
+  for (int number : partition.order) {
+    Cluster& cluster = partition.at(number);
+    for (Result& result : cluster.results) {
+      const Result last = last_view(context, partition, cluster, result);
+      if (last.value == result.value) continue;
+      replaced[static_cast<std::size_t>(result.value)] = last.value;
+      result = last;
+    }
+  }
+  return replaced;
+}
+
+std::vector<Group> make_groups(const Context& context, const Partition& partition, std::vector<int>& group_of) {
+  const Builder builder(context, partition);
+  std::vector<Group> unordered;
+  for (int cluster : partition.order) unordered.push_back(builder.build(partition.at(cluster)));
+  std::vector<Group> groups;
+  group_of.assign(partition.clusters.size(), -1);
+  for (std::size_t i : run_order(unordered, context.graph.values.size())) {
+    group_of[static_cast<std::size_t>(partition.order[i])] = static_cast<int>(groups.size());
+    groups.push_back(std::move(unordered[i]));
+  }
+  return groups;
+}
+
+}  // namespace tenon::ir::fusion

@@ -1,0 +1,203 @@
+// Splitting, matching and substituting the digits of layouts. Everything works on the row-major order of a value, so
+// that reshapes cost nothing; where extents do not divide, the answer is "unknown" and the planner keeps values in
+// memory.
+#include "ir/fusion/layout.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tenon::ir::fusion {
+namespace {
+
+bool plain(const Digit& digit) { return digit.axis >= 0; }
+
+// Takes digits of `extent` elements from the inner end of `layout`; nothing when that would cut within a digit
+// unevenly.
+std::optional<Layout> take_inner(Layout& layout, Dim extent) {
+  Layout taken;
+  while (!extent.is(1)) {
+    if (layout.empty()) return std::nullopt;
+    Digit& last = layout.back();
+    if (last.extent == extent) {
+      taken.push_back(last);
+      layout.pop_back();
+      break;
+    }
+    if (extent.is(0) || last.extent.is(0)) return std::nullopt;
+    if (const auto rest = extent.exact_div(last.extent)) {
+      taken.push_back(last);
+      layout.pop_back();
+      extent = *rest;
+      continue;
+    }
+    const auto outer = last.extent.exact_div(extent);
+    if (!outer) return std::nullopt;
+    Digit inner = last;
+    inner.extent = extent;
+    taken.push_back(inner);
+    if (plain(last)) last.divisor = last.divisor * extent;
+    last.extent = *outer;
+    break;
+  }
+  std::reverse(taken.begin(), taken.end());
+  return taken;
+}
+
+struct Piece {
+  const Digit* digit;
+  const Layout* image;
+};
+
+// The image of a whole axis from the images of its digits, or nothing unless they tile it.
+std::optional<Layout> joined(std::vector<Piece> digits, const Dim& extent) {
+  Layout image;
+  Dim reached(1);
+  std::vector<Layout> inner_first;
+  while (!(reached == extent)) {
+    const auto next =
+        std::find_if(digits.begin(), digits.end(), [&](const Piece& piece) { return piece.digit->divisor == reached; });
+    if (next == digits.end()) return std::nullopt;
+    reached = reached * next->digit->extent;
+    inner_first.push_back(*next->image);
+    digits.erase(next);
+  }
+  if (!digits.empty()) return std::nullopt;
+  std::reverse(inner_first.begin(), inner_first.end());
+  return concatenated(inner_first);
+}
+
+}  // namespace
+
+Layout Domain::axes(int first, int last) const {
+  Layout layout;
+  for (int axis = first; axis < last; ++axis) layout.push_back(whole(axis));
+  return normalized(layout);
+}
+
+Layout normalized(const Layout& layout) {
+  Layout result;
+  for (const Digit& digit : layout) {
+    if (digit.extent.is(1)) continue;
+    if (!result.empty()) {
+      Digit& outer = result.back();
+      if (plain(outer) && outer.axis == digit.axis && outer.divisor == digit.divisor * digit.extent) {
+        outer.divisor = digit.divisor;
+        outer.extent = outer.extent * digit.extent;
+        continue;
+      }
+    }
+    result.push_back(digit);
+  }
+  return result;
+}
+
+std::uint32_t depends_of(const Layout& layout) {
+  std::uint32_t bits = 0;
+  for (const Digit& digit : layout) bits |= digit.depends;
+  return bits;
+}
+
+bool is_plain(const Layout& layout) { return std::all_of(layout.begin(), layout.end(), plain); }
+
+bool is_gathered(const Layout& layout) {
+  return std::any_of(layout.begin(), layout.end(), [](const Digit& digit) { return digit.axis == kGathered; });
+}
+
+std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& shape) {
+  Layout rest = layout;
+  std::vector<Layout> pieces(shape.size());
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    auto piece = take_inner(rest, shape[i]);
+    if (!piece) return std::nullopt;
+    pieces[i] = std::move(*piece);
+  }
+  if (!rest.empty()) return std::nullopt;
+  return pieces;
+}
+
+std::vector<Layout> pieces(const Layout& layout, const Shape& shape) {
+  if (auto exact = segments(layout, shape)) return *exact;
+  std::vector<Layout> result;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    result.push_back({moved(layout, shape[i], -1 - static_cast<std::int64_t>(i))});
+  return result;
+}
+
+Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind) {
+  return {kind, Dim(id), extent, depends_of(layout)};
+}
+
+Layout concatenated(const std::vector<Layout>& pieces) {
+  Layout all;
+  for (const Layout& piece : pieces) all.insert(all.end(), piece.begin(), piece.end());
+  return normalized(all);
+}
+
+AxisMap align(const Layout& layout, const Layout& other, const Domain& from) {
+  AxisMap map(static_cast<std::size_t>(from.rank()));
+  for (int axis = 0; axis < from.rank(); ++axis)
+    if (from.extents[static_cast<std::size_t>(axis)].is(1)) map[static_cast<std::size_t>(axis)] = Layout{};
+  Shape extents;
+  for (const Digit& digit : other) extents.push_back(digit.extent);
+  const auto images = segments(layout, extents);
+  if (!images) return map;
+  std::map<int, std::vector<Piece>> by_axis;
+  for (std::size_t i = 0; i < other.size(); ++i)
+    if (plain(other[i]) && is_plain((*images)[i])) by_axis[other[i].axis].push_back({&other[i], &(*images)[i]});
+  for (auto& [axis, digits] : by_axis)
+    map[static_cast<std::size_t>(axis)] = joined(std::move(digits), from.extents[static_cast<std::size_t>(axis)]);
+  return map;
+}
+
+Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) {
+  Layout result;
+  for (const Digit& digit : layout) {
+    std::uint32_t depends = 0;
+    for (int axis = 0; axis < from.rank(); ++axis)
+      if ((digit.depends >> axis & 1U) != 0 && map[static_cast<std::size_t>(axis)])
+        depends |= depends_of(*map[static_cast<std::size_t>(axis)]);
+    std::optional<std::vector<Layout>> cut;
+    if (plain(digit)) {
+      const auto& image = map[static_cast<std::size_t>(digit.axis)];
+      const Dim& extent = from.extents[static_cast<std::size_t>(digit.axis)];
+      const auto outer = extent.exact_div(digit.divisor * digit.extent);
+      if (image && digit == from.whole(digit.axis)) {
+        cut = std::vector<Layout>{{}, *image, {}};  // also where the extent is 0
+      } else if (image && outer) {
+        cut = segments(*image, {*outer, digit.extent, digit.divisor});
+      }
+    }
+    if (cut) {
+      result.insert(result.end(), (*cut)[1].begin(), (*cut)[1].end());
+    } else {
+      const int kind = digit.axis == kGathered ? kGathered : kMoved;
+      const Dim id = plain(digit) ? Dim(-100 - digit.axis) : digit.divisor;
+      result.push_back({kind, id, digit.extent, depends});
+    }
+  }
+  return normalized(result);
+}
+
+std::optional<std::uint32_t> covered(const Layout& digits, const Domain& domain) {
+  std::map<int, std::vector<Piece>> by_axis;
+  const Layout none;
+  for (const Digit& digit : digits) {
+    if (!plain(digit)) return std::nullopt;
+    by_axis[digit.axis].push_back({&digit, &none});
+  }
+  std::uint32_t bits = 0;
+  for (auto& [axis, pieces] : by_axis) {
+    if (!joined(std::move(pieces), domain.extents[static_cast<std::size_t>(axis)])) return std::nullopt;
+    bits |= 1U << axis;
+  }
+  return bits;
+}
+
+std::uint32_t axis_bits(const Domain& domain, int first, int last) {
+  std::uint32_t bits = 0;
+  for (int axis = first; axis < last; ++axis)
+    if (!domain.extents[static_cast<std::size_t>(axis)].is(1)) bits |= 1U << axis;
+  return bits;
+}
+
+}  // namespace tenon::ir::fusion

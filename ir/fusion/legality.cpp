@@ -1,0 +1,293 @@
+// Whether two clusters can be one kernel. Two questions only: do the axes of one map onto the axes of the other, and
+// does the kernel class allow what would then be inside. Nothing is built to find out.
+//
+// What holds afterwards (plan.h, Group): reductions of one cluster combine the same reduced axes in the same order and
+// lie on all kept axes; a contraction's result is needed at its own point only; stored results cover the domain.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/fusion/cluster.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+// An operand's prologue is computed again for each tile that loads it: one instruction an element, a few where it reads
+// less than the operand itself would take (dequantisation).
+constexpr double kPrologueSlots = 1;
+constexpr double kNarrowingSlots = 4;
+constexpr double kNarrowingBytes = 0.75;  // read for each byte that the operand itself would have
+constexpr double kPrologueBytes = 1.1;
+
+Verdict no(std::string rule, std::string reason) { return {std::move(rule), std::move(reason)}; }
+
+std::string name(const Context& context, ValueId value) {
+  const std::string& given = context.graph.value(value).name;
+  return given.empty() ? fmt::format("the result of {}", name_of(context.graph.producer(value).op)) : given;
+}
+
+std::string extents(const Domain& domain, int first, int last) {
+  return str(Shape(domain.extents.begin() + first, domain.extents.begin() + last));
+}
+
+std::string describe(const Domain& domain) {
+  if (domain.kept == domain.rank()) return extents(domain, 0, domain.kept);
+  return fmt::format("{} x {}", extents(domain, 0, domain.kept), extents(domain, domain.kept, domain.rank()));
+}
+
+Verdict different_domain(const Cluster& a, const Cluster& b) {
+  return no("different-domain",
+            fmt::format("one runs over {}, the other over {}", describe(a.domain), describe(b.domain)));
+}
+
+void add_read(std::vector<Read>& reads, ValueId value, const Layout& layout) {
+  auto at = std::lower_bound(reads.begin(), reads.end(), value,
+                             [](const Read& read, ValueId wanted) { return read.value < wanted; });
+  if (at == reads.end() || at->value != value) at = reads.insert(at, Read{value, {}});
+  if (std::find(at->layouts.begin(), at->layouts.end(), layout) == at->layouts.end()) at->layouts.push_back(layout);
+}
+
+void add_result(std::vector<Result>& results, Result result) {
+  const auto at = std::lower_bound(results.begin(), results.end(), result.value,
+                                   [](const Result& have, ValueId wanted) { return have.value < wanted; });
+  results.insert(at, std::move(result));
+}
+
+Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
+  const int operands = static_cast<int>(merged.reads.size() + merged.results.size());
+  if (operands > context.options.max_operands)
+    return no("too-many-operands", fmt::format("one kernel would take {} pointers, the limit is {}", operands,
+                                               context.options.max_operands));
+  const auto nodes = static_cast<int>(a.nodes.size() + b.nodes.size());
+  if (nodes > context.options.max_nodes)
+    return no("too-many-nodes",
+              fmt::format("one kernel would compute {} nodes, the limit is {}", nodes, context.options.max_nodes));
+  return {};
+}
+
+// ---- a map cluster computed inside its consumer ----------------------------------------------------------------
+
+Verdict check_prologue(const Context& context, const Cluster& producer, ValueId value, bool needed_elsewhere) {
+  const double elements = std::max(1.0, context.points(producer.domain));
+  if (needed_elsewhere)
+    return no("prologue-shared",
+              fmt::format("{} is an operand of a contraction and is needed elsewhere too", name(context, value)));
+  double bytes = 0;
+  for (const Read& read : producer.reads) bytes += bytes_of(context, producer, read);
+  const double own = context.bytes[static_cast<std::size_t>(value)];
+  const double limit = bytes <= kNarrowingBytes * own ? kNarrowingSlots : kPrologueSlots;
+  if (producer.slots > limit * elements)
+    return no("prologue-cost",
+              fmt::format(
+                  "{:.3g} instructions an element would be repeated for every tile that loads {}; the limit is {:.0f}",
+                  producer.slots / elements, name(context, value), limit));
+  if (bytes > kPrologueBytes * own)
+    return no("prologue-bytes", fmt::format("every tile would read {:.0f} bytes in place of the {:.0f} bytes of {}",
+                                            bytes, own, name(context, value)));
+  return {};
+}
+
+// Whether a result on `digits` of the domain can be stored by a kernel of this class: it covers the kept axes, all
+// axes, or (attend) one number for each row.
+bool storable(const Cluster& cluster, const Layout& digits) {
+  const Domain& domain = cluster.domain;
+  const auto axes = covered(digits, domain);
+  if (!axes) return false;
+  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
+  switch (cluster.kernel_class) {
+    case KernelClass::map:
+    case KernelClass::contract: return *axes == kept;
+    case KernelClass::reduce: return *axes == kept || *axes == axis_bits(domain, 0, domain.rank());
+    case KernelClass::attend: return *axes == kept || *axes == axis_bits(domain, 0, domain.kept - 1);
+  }
+  return false;
+}
+
+Layout image_of(const AxisMap& map) {
+  Layout all;
+  for (const auto& image : map)
+    if (image) all.insert(all.end(), image->begin(), image->end());
+  return all;
+}
+
+// A coordinate along `axis` that `layout` does not give as digits of its own.
+Digit elsewhere_on(const Layout& layout, const Domain& domain, int axis) {
+  std::int64_t id = axis;
+  for (const Digit& digit : layout)
+    if (digit.axis < 0) id = id * 4096 + digit.divisor.constant();
+  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], id);
+}
+
+Verdict absorb(const Context& context, const Cluster& producer, const Cluster& consumer,
+               const NeededElsewhere& elsewhere, Cluster& merged) {
+  merged.kernel_class = consumer.kernel_class;
+  merged.domain = consumer.domain;
+  merged.results = consumer.results;
+  merged.attention = consumer.attention;
+  merged.persistent = consumer.persistent;
+  merged.slots = consumer.slots;
+  merged.flops = consumer.flops;
+  merged.random = producer.random || consumer.random;
+  std::vector<AxisMap> maps;
+  for (const Read& read : consumer.reads) {
+    const Result* made = producer.find_result(read.value);
+    if (made == nullptr) {
+      merged.reads.push_back(read);
+      continue;
+    }
+    for (const Layout& layout : read.layouts) {
+      if (is_gathered(layout))
+        return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                                                name(context, read.value)));
+      if (is_operand(consumer, layout))
+        if (Verdict verdict = check_prologue(context, producer, read.value, elsewhere(read.value)); !verdict.legal())
+          return verdict;
+      AxisMap map = align(layout, made->layout, producer.domain);
+      for (int axis = 0; axis < producer.domain.rank(); ++axis)  // what does not map is computed at other elements
+        if (!map[static_cast<std::size_t>(axis)])
+          map[static_cast<std::size_t>(axis)] = Layout{elsewhere_on(layout, producer.domain, axis)};
+      if (std::find(maps.begin(), maps.end(), map) != maps.end()) continue;
+      merged.slots +=
+          producer.slots / std::max(1.0, context.points(producer.domain)) * evaluations(context, consumer, layout);
+      maps.push_back(std::move(map));
+    }
+  }
+  const auto store =
+      std::find_if(maps.begin(), maps.end(), [&](const AxisMap& map) { return storable(consumer, image_of(map)); });
+  for (const Result& result : producer.results) {
+    if (!elsewhere(result.value)) continue;
+    if (store == maps.end()) return different_domain(producer, consumer);
+    add_result(merged.results, {result.value, substitute(result.layout, producer.domain, *store), false});
+  }
+  for (const AxisMap& map : maps)
+    for (const Read& read : producer.reads)
+      for (const Layout& layout : read.layouts)
+        add_read(merged.reads, read.value, substitute(layout, producer.domain, map));
+  return check_limits(context, producer, consumer, merged);
+}
+
+// ---- a consumer computed on the domain of a reduction or contraction --------------------------------------------
+
+// What the values that both clusters name say about the axes of `guest`, in terms of those of `host`.
+void learn(AxisMap& axes, const AxisMap& learned) {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (!axes[i] && learned[i]) axes[i] = learned[i];
+}
+
+bool complete(const AxisMap& axes) {
+  return std::all_of(axes.begin(), axes.end(), [](const auto& image) { return image.has_value(); });
+}
+
+void learn_from_reads(const Cluster& host, const Cluster& guest, AxisMap& axes) {
+  for (const Read& read : guest.reads) {
+    if (complete(axes)) return;
+    const Read* same = host.find_read(read.value);
+    if (same == nullptr || read.layouts.size() != 1 || !is_plain(read.layouts[0])) continue;
+    for (const Layout& layout : same->layouts)
+      if (is_plain(layout)) {
+        learn(axes, align(layout, read.layouts[0], guest.domain));
+        break;
+      }
+  }
+}
+
+// Whether the guest's axes cover the host's as the classes of both require.
+Verdict check_axes(const Cluster& host, const Cluster& guest, const AxisMap& axes) {
+  if (!complete(axes)) return different_domain(host, guest);
+  if (!storable(host, image_of(axes)))
+    return no("other-layout", fmt::format("the points {} of one do not run along the axes {} of the other",
+                                          describe(guest.domain), describe(host.domain)));
+  if (guest.kernel_class != KernelClass::reduce) return {};
+  const Domain& a = host.domain;
+  const Domain& b = guest.domain;
+  bool same = a.rank() - a.kept == b.rank() - b.kept;
+  for (int i = 0; same && i < b.rank() - b.kept; ++i)
+    same = *axes[static_cast<std::size_t>(b.kept + i)] == a.axes(a.kept + i, a.kept + i + 1);
+  if (!same)
+    return no("different-reduced-axes",
+              fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
+                          extents(b, b.kept, b.rank()), describe(b)));
+  return {};
+}
+
+bool covers_reduced(const Cluster& host, const AxisMap& axes) {
+  return (depends_of(image_of(axes)) & ~axis_bits(host.domain, 0, host.domain.kept)) != 0;
+}
+
+// `host` with the work of `guest` on the axes given.
+void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, bool late, Cluster& merged) {
+  merged.kernel_class = host.kernel_class;
+  merged.domain = host.domain;
+  merged.attention = host.attention;
+  merged.slots = host.slots + guest.slots;
+  merged.flops = host.flops;
+  merged.random = host.random || guest.random;
+  merged.persistent = host.persistent || guest.persistent || (late && covers_reduced(host, axes));
+  merged.reads = host.reads;
+  for (const Read& read : guest.reads)
+    if (host.find_result(read.value) == nullptr)
+      for (const Layout& layout : read.layouts)
+        add_read(merged.reads, read.value, substitute(layout, guest.domain, axes));
+  for (const Result& result : guest.results)
+    add_result(merged.results, {result.value, substitute(result.layout, guest.domain, axes), result.late || late});
+}
+
+Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
+               const NeededElsewhere& elsewhere, Cluster& merged) {
+  AxisMap axes(static_cast<std::size_t>(consumer.domain.rank()));
+  bool late = false;
+  for (const Read& read : consumer.reads) {
+    const Result* made = producer.find_result(read.value);
+    if (made == nullptr) continue;
+    late = late || made->late;
+    if (is_gathered(read.layouts[0]))
+      return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                                              name(context, read.value)));
+    if (read.layouts.size() != 1 || !is_plain(read.layouts[0]))
+      return no("other-elements",
+                fmt::format("each point needs {} of {}",
+                            read.layouts.size() != 1 ? "several elements" : "another element than its own",
+                            name(context, read.value)));
+    learn(axes, align(made->layout, read.layouts[0], consumer.domain));
+  }
+  learn_from_reads(producer, consumer, axes);
+  if (Verdict verdict = check_axes(producer, consumer, axes); !verdict.legal()) return verdict;
+  for (const Read& read : consumer.reads)
+    if (const Result* made = producer.find_result(read.value))
+      if (substitute(read.layouts[0], consumer.domain, axes) != made->layout)
+        return no("other-elements", fmt::format("{} is needed in another layout", name(context, read.value)));
+  join(producer, consumer, axes, late, merged);
+  for (const Result& result : producer.results)
+    if (elsewhere(result.value)) add_result(merged.results, result);
+  return check_limits(context, producer, consumer, merged);
+}
+
+}  // namespace
+
+Verdict fuse_consumer(const Context& context, const Cluster& producer, const Cluster& consumer,
+                      const NeededElsewhere& elsewhere, Cluster& merged) {
+  if (producer.kernel_class == KernelClass::map) return absorb(context, producer, consumer, elsewhere, merged);
+  if (producer.holds_contraction() && consumer.holds_contraction())
+    return no("one-contraction", "a kernel has one contraction, or the two of an attention");
+  if (consumer.holds_contraction())
+    return no("full-row-needed", "a contraction's operand would need whole reduced rows before its first tile");
+  if (producer.holds_contraction() && consumer.kernel_class == KernelClass::reduce)
+    return no("full-row-needed", "a reduction needs more of the result than one tile of the contraction holds");
+  return extend(context, producer, consumer, elsewhere, merged);
+}
+
+Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluster& second, Cluster& merged) {
+  if (first.holds_contraction() || second.holds_contraction())
+    return no("sibling-contraction", "only maps and reductions share a kernel because they read the same");
+  const bool swap = second.kernel_class == KernelClass::reduce && first.kernel_class == KernelClass::map;
+  const Cluster& host = swap ? second : first;
+  const Cluster& guest = swap ? first : second;
+  AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
+  learn_from_reads(host, guest, axes);
+  if (Verdict verdict = check_axes(host, guest, axes); !verdict.legal()) return verdict;
+  join(host, guest, axes, false, merged);
+  for (const Result& result : host.results) add_result(merged.results, result);
+  return check_limits(context, first, second, merged);
+}
+
+}  // namespace tenon::ir::fusion

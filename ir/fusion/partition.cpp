@@ -1,0 +1,243 @@
+// Greedy merging by predicted time saved. A heap holds every candidate pair with the versions of its clusters; a merge
+// makes the pairs around it stale and adds new ones. Ties go to contractions' epilogues, then to the earlier pair.
+#include "ir/fusion/partition.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+#include "ir/check.h"
+#include "ir/fusion/order.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+constexpr std::size_t kNeighbours = 64;  // readers of one value that are tried
+constexpr std::size_t kSiblings = 16;    // siblings tried for each value that a cluster reads
+constexpr double kEpilogueBonus = 1.02;  // a map between a contraction and another kernel goes with the contraction
+
+struct Candidate {
+  double saved;
+  int first, second;  // cluster numbers; first produces for second, or they are siblings
+  bool sibling;
+  int first_version, second_version;
+};
+
+struct Less {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    if (a.saved != b.saved) return a.saved < b.saved;
+    if (a.sibling != b.sibling) return a.sibling;
+    return std::pair(a.first, a.second) > std::pair(b.first, b.second);
+  }
+};
+
+class Merging {
+ public:
+  Merging(const Context& context, Partition& partition)
+      : context_(context),
+        partition_(partition),
+        order_(partition.order, partition.clusters.size()),
+        versions_(partition.clusters.size()) {}
+
+  void run() {
+    for (int cluster : partition_.order) add_candidates(cluster, true);
+    while (!heap_.empty()) {
+      const Candidate candidate = heap_.top();
+      heap_.pop();
+      if (!current(candidate)) continue;
+      if (!order_.convex(candidate.first, candidate.second, successors())) continue;
+      merge(candidate);
+    }
+    auto& order = partition_.order;
+    order.erase(std::remove_if(order.begin(), order.end(), [&](int cluster) { return !alive(cluster); }), order.end());
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return order_.position(a) < order_.position(b); });
+  }
+
+ private:
+  bool alive(int cluster) const { return partition_.alive[static_cast<std::size_t>(cluster)]; }
+
+  bool current(const Candidate& candidate) const {
+    return alive(candidate.first) && alive(candidate.second) &&
+           versions_[static_cast<std::size_t>(candidate.first)] == candidate.first_version &&
+           versions_[static_cast<std::size_t>(candidate.second)] == candidate.second_version;
+  }
+
+  Order::Successors successors() const {
+    return [this](int cluster, const std::function<void(int)>& visit) {
+      for (const Result& result : partition_.at(cluster).results)
+        for (int reader : partition_.readers[static_cast<std::size_t>(result.value)]) visit(reader);
+    };
+  }
+
+  Verdict fuse(int first, int second, bool sibling, Cluster& merged) const {
+    if (sibling) return fuse_siblings(context_, partition_.at(first), partition_.at(second), merged);
+    const NeededElsewhere elsewhere = needed_elsewhere(context_, partition_, first, second);
+    return fuse_consumer(context_, partition_.at(first), partition_.at(second), elsewhere, merged);
+  }
+
+  void consider(int first, int second, bool sibling) {
+    if (!sibling && partition_.at(first).holds_contraction() && partition_.at(second).kernel_class != KernelClass::map)
+      return;
+    Cluster merged;
+    if (!fuse(first, second, sibling, merged).legal()) return;
+    const Cluster& a = partition_.at(first);
+    const Cluster& b = partition_.at(second);
+    double saved = time_of(context_, a, bytes_of(context_, a)) + time_of(context_, b, bytes_of(context_, b)) -
+                   time_of(context_, merged, bytes_of(context_, merged));
+    if (saved <= 0) return;
+    if (a.holds_contraction()) saved *= kEpilogueBonus;
+    heap_.push({saved, first, second, sibling, versions_[static_cast<std::size_t>(first)],
+                versions_[static_cast<std::size_t>(second)]});
+  }
+
+  // Pairs of `cluster` with its neighbours; `forward` leaves out those that a later call adds.
+  void add_candidates(int cluster, bool forward) {
+    std::vector<int> consumers, producers, siblings;
+    for (const Result& result : partition_.at(cluster).results) {
+      const auto& readers = partition_.readers[static_cast<std::size_t>(result.value)];
+      consumers.insert(consumers.end(), readers.begin(), readers.begin() + first_of(readers, kNeighbours));
+    }
+    for (const Read& read : partition_.at(cluster).reads) {
+      const int maker = partition_.maker[static_cast<std::size_t>(read.value)];
+      if (maker >= 0) producers.push_back(maker);
+      add_siblings(cluster, read.value, forward, siblings);
+    }
+    for (int consumer : distinct(consumers)) consider(cluster, consumer, false);
+    if (!forward)
+      for (int producer : distinct(producers)) consider(producer, cluster, false);
+    if (!context_.options.siblings) return;
+    const std::vector<int> near = distinct(consumers), before = distinct(producers);
+    for (int sibling : distinct(siblings))
+      if (!std::binary_search(near.begin(), near.end(), sibling) &&
+          !std::binary_search(before.begin(), before.end(), sibling))
+        consider(std::min(cluster, sibling), std::max(cluster, sibling), true);
+  }
+
+  void add_siblings(int cluster, ValueId value, bool forward, std::vector<int>& siblings) const {
+    if (partition_.at(cluster).holds_contraction()) return;
+    const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
+    std::size_t tried = 0;
+    for (int reader : readers) {
+      if (reader == cluster || (forward && reader < cluster) || partition_.at(reader).holds_contraction()) continue;
+      if (++tried > kSiblings) return;
+      siblings.push_back(reader);
+    }
+  }
+
+  static std::ptrdiff_t first_of(const std::vector<int>& list, std::size_t most) {
+    return static_cast<std::ptrdiff_t>(std::min(list.size(), most));
+  }
+
+  static std::vector<int> distinct(std::vector<int> list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+  }
+
+  // The merged cluster takes the number of the one with more nodes, so that each node moves O(log n) times.
+  void merge(const Candidate& candidate) {
+    int keep = candidate.first, drop = candidate.second;
+    if (partition_.at(keep).nodes.size() < partition_.at(drop).nodes.size()) std::swap(keep, drop);
+    Cluster merged;
+    if (!fuse(candidate.first, candidate.second, candidate.sibling, merged).legal()) return;
+    order_.merge(keep, drop);
+    replace(keep, drop, std::move(merged));
+    ++versions_[static_cast<std::size_t>(keep)];
+    add_candidates(keep, false);
+  }
+
+  void replace(int keep, int drop, Cluster merged) {
+    for (int old : {keep, drop}) {
+      for (const Read& read : partition_.at(old).reads) forget_reader(read.value, old);
+      for (const Result& result : partition_.at(old).results)
+        partition_.maker[static_cast<std::size_t>(result.value)] = -1;
+    }
+    merged.nodes = std::move(partition_.at(keep).nodes);
+    const auto& added = partition_.at(drop).nodes;
+    merged.nodes.insert(merged.nodes.end(), added.begin(), added.end());
+    for (const Read& read : merged.reads) partition_.readers[static_cast<std::size_t>(read.value)].push_back(keep);
+    for (const Result& result : merged.results) partition_.maker[static_cast<std::size_t>(result.value)] = keep;
+    partition_.at(keep) = std::move(merged);
+    partition_.at(drop) = Cluster{};
+    partition_.alive[static_cast<std::size_t>(drop)] = false;
+  }
+
+  void forget_reader(ValueId value, int cluster) {
+    auto& readers = partition_.readers[static_cast<std::size_t>(value)];
+    readers.erase(std::remove(readers.begin(), readers.end(), cluster), readers.end());
+  }
+
+  const Context& context_;
+  Partition& partition_;
+  Order order_;
+  std::vector<int> versions_;
+  std::priority_queue<Candidate, std::vector<Candidate>, Less> heap_;
+};
+
+// An attention is seeded at its last node, so definition order need not be an order of clusters.
+std::vector<int> run_order(const Partition& partition) {
+  const std::size_t count = partition.clusters.size();
+  std::vector<int> waiting(count), order;
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const Read& read : partition.clusters[i].reads)
+      waiting[i] += partition.maker[static_cast<std::size_t>(read.value)] >= 0;
+    if (waiting[i] == 0) ready.push(static_cast<int>(i));
+  }
+  while (!ready.empty()) {
+    const int cluster = ready.top();
+    ready.pop();
+    order.push_back(cluster);
+    for (const Result& result : partition.at(cluster).results)
+      for (int reader : partition.readers[static_cast<std::size_t>(result.value)])
+        if (--waiting[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
+  }
+  TENON_CHECK(order.size() == count, "the clusters of a graph depend on each other in a circle");
+  return order;
+}
+
+}  // namespace
+
+double bytes_of(const Context& context, const Cluster& cluster) {
+  double bytes = 0;
+  for (const Read& read : cluster.reads) bytes += bytes_of(context, cluster, read);
+  for (const Result& result : cluster.results) bytes += context.bytes[static_cast<std::size_t>(result.value)];
+  return bytes;
+}
+
+NeededElsewhere needed_elsewhere(const Context& context, const Partition& partition, int first, int second) {
+  return [&context, &partition, first, second](ValueId value) {
+    if (context.graph_output[static_cast<std::size_t>(value)]) return true;
+    const auto& readers = partition.readers[static_cast<std::size_t>(value)];
+    return std::any_of(readers.begin(), readers.end(), [&](int reader) { return reader != first && reader != second; });
+  };
+}
+
+Partition make_partition(const Context& context, std::vector<Cluster> seeds) {
+  Partition partition;
+  const std::size_t values = context.graph.values.size();
+  partition.clusters = std::move(seeds);
+  partition.alive.assign(partition.clusters.size(), true);
+  partition.maker.assign(values, -1);
+  partition.readers.resize(values);
+  for (std::size_t i = 0; i < partition.clusters.size(); ++i) {
+    for (const Read& read : partition.clusters[i].reads)
+      partition.readers[static_cast<std::size_t>(read.value)].push_back(static_cast<int>(i));
+  }
+  for (std::size_t i = 0; i < partition.clusters.size(); ++i) {
+    auto& results = partition.clusters[i].results;
+    results.erase(std::remove_if(results.begin(), results.end(),
+                                 [&](const Result& result) {
+                                   const auto value = static_cast<std::size_t>(result.value);
+                                   return partition.readers[value].empty() && !context.graph_output[value];
+                                 }),
+                  results.end());
+    for (const Result& result : results) partition.maker[static_cast<std::size_t>(result.value)] = static_cast<int>(i);
+  }
+  partition.order = run_order(partition);
+  return partition;
+}
+
+void merge_clusters(const Context& context, Partition& partition) { Merging(context, partition).run(); }
+
+}  // namespace tenon::ir::fusion

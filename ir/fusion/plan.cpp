@@ -1,0 +1,91 @@
+// The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, write down why not.
+#include "ir/fusion/plan.h"
+
+#include <set>
+
+#include "ir/build.h"
+#include "ir/fusion/finish.h"
+#include "ir/passes/passes.h"
+
+namespace tenon::ir {
+namespace {
+
+using namespace fusion;
+
+Graph prepared(const Graph& graph, const std::set<std::string>& disabled) {
+  Graph result = graph;
+  for (const Pass& pass : pass_table())
+    if (pass.name == "decompose" || disabled.count(std::string(pass.name)) == 0) result = pass.run(result);
+  return result;
+}
+
+// Each output a value of its own that some kernel writes: repeated ones and inputs get a view that copies.
+void separate_outputs(Graph& graph) {
+  std::set<ValueId> written(graph.inputs.begin(), graph.inputs.end());
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId output = graph.outputs[i];
+    if (written.insert(output).second) continue;
+    const Shape shape = graph.type(output).shape;
+    graph.outputs[i] = append_one(graph, Op::reshape, {output}, {{"shape", shape}});
+    written.insert(graph.outputs[i]);
+  }
+}
+
+void number_by_group(std::vector<Refusal>& refusals, const std::vector<int>& group_of,
+                     const std::vector<ValueId>& replaced) {
+  for (Refusal& refusal : refusals) {
+    refusal.producer = group_of[static_cast<std::size_t>(refusal.producer)];
+    refusal.consumer = group_of[static_cast<std::size_t>(refusal.consumer)];
+    if (refusal.value >= 0 && replaced[static_cast<std::size_t>(refusal.value)] >= 0)
+      refusal.value = replaced[static_cast<std::size_t>(refusal.value)];
+  }
+  std::stable_sort(refusals.begin(), refusals.end(), [](const Refusal& a, const Refusal& b) {
+    return std::pair(a.producer, a.consumer) < std::pair(b.producer, b.consumer);
+  });
+}
+
+// Near misses of attention, said of the group that holds the second matmul.
+void add_near_misses(Plan& plan, std::vector<Refusal> misses) {
+  for (Refusal& miss : misses) {
+    const NodeId mix = plan.graph.value(miss.value).producer;
+    for (std::size_t i = 0; i < plan.groups.size(); ++i)
+      if (std::binary_search(plan.groups[i].nodes.begin(), plan.groups[i].nodes.end(), mix))
+        miss.consumer = static_cast<int>(i);
+    plan.refusals.push_back(std::move(miss));
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<std::string>& disabled_passes) {
+  Plan plan;
+  plan.graph = prepared(graph, disabled_passes);
+  separate_outputs(plan.graph);
+  const Context context(plan.graph, options);
+  AttentionSearch attention;
+  if (options.fuse && options.find_attention) attention = find_attention(context);
+  Partition partition = make_partition(context, seed_clusters(context, attention));
+  if (options.fuse) {
+    merge_clusters(context, partition);
+    if (options.duplicate && recompute_cheap(context, partition)) merge_clusters(context, partition);
+    plan.refusals = explain_cuts(context, partition);
+  }
+  const std::vector<ValueId> replaced = absorb_views(context, partition);
+  std::vector<int> group_of;
+  plan.groups = make_groups(context, partition, group_of);
+  number_by_group(plan.refusals, group_of, replaced);
+  add_near_misses(plan, std::move(attention.refusals));
+  return plan;
+}
+
+std::int64_t unavoidable_bytes(const Plan& plan, const Group& group, const Bindings& bindings) {
+  std::int64_t bytes = 0;
+  for (const auto* list : {&group.inputs, &group.outputs})
+    for (ValueId value : *list) {
+      const Type& type = plan.graph.type(value);
+      bytes += (element_count(type.shape) * Dim(size_of(type.dtype))).evaluate(bindings);
+    }
+  return bytes;
+}
+
+}  // namespace tenon::ir

@@ -1,0 +1,185 @@
+// The clusters that merging starts from: one for each computed node, with what it reads through the views and cloned
+// values in front of it.
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/check.h"
+#include "ir/fusion/cluster.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+bool is_one(const Dim& dim) { return dim.is(1); }
+
+Domain reduce_domain(const Graph& graph, const Node& node) {
+  const Shape& shape = graph.type(node.operands[0]).shape;
+  const std::vector<int> axes = reduced_axes(node, static_cast<int>(shape.size()));
+  Domain domain;
+  Shape reduced;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool combined = std::find(axes.begin(), axes.end(), static_cast<int>(i)) != axes.end();
+    if (!shape[i].is(1)) (combined ? reduced : domain.extents).push_back(shape[i]);
+  }
+  domain.kept = domain.rank();
+  domain.extents.insert(domain.extents.end(), reduced.begin(), reduced.end());
+  return domain;
+}
+
+Domain contract_domain(const Graph& graph, const Node& node) {
+  Domain domain{graph.type(node.results[0]).shape, 0};
+  domain.kept = domain.rank();
+  domain.extents.push_back(graph.type(node.operands[0]).shape.back());
+  return domain;
+}
+
+Domain domain_of(const Graph& graph, const Cluster& cluster, NodeId root) {
+  const Node& node = graph.node(root);
+  switch (cluster.kernel_class) {
+    case KernelClass::map: {
+      Domain domain{without_ones(graph.type(node.results[0]).shape), 0};
+      domain.kept = domain.rank();
+      return domain;
+    }
+    case KernelClass::reduce: return reduce_domain(graph, node);
+    case KernelClass::contract: return contract_domain(graph, node);
+    case KernelClass::attend: {
+      Domain domain = contract_domain(graph, node);
+      domain.extents.push_back(graph.type(graph.node(cluster.attention.scores).operands[0]).shape.back());
+      return domain;
+    }
+  }
+  return {};
+}
+
+KernelClass class_of(const Node& node) {
+  switch (kind_of(node.op)) {
+    case Kind::reduce: return KernelClass::reduce;
+    case Kind::contract: return KernelClass::contract;
+    case Kind::map:
+    case Kind::view:
+    case Kind::source:
+    case Kind::random:
+    case Kind::composite: break;
+  }
+  return KernelClass::map;
+}
+
+constexpr double kRandomSlots = 40;  // Philox 4x32-10, one block for four elements
+
+double slots_of(const Context& context, const Node& node) {
+  const double results = context.count[static_cast<std::size_t>(node.results[0])];
+  switch (kind_of(node.op)) {
+    case Kind::map: return results * info(node.op).cost;
+    case Kind::random: return results * kRandomSlots;
+    case Kind::reduce: return context.count[static_cast<std::size_t>(node.operands[0])] * info(node.op).cost;
+    case Kind::contract:
+    case Kind::view:
+    case Kind::source:
+    case Kind::composite: break;
+  }
+  return 0;
+}
+
+double flops_of(const Context& context, const Node& node) {
+  if (kind_of(node.op) != Kind::contract) return 0;
+  return 2 * context.count[static_cast<std::size_t>(node.results[0])] *
+         context.extent(context.graph.type(node.operands[0]).shape.back());
+}
+
+// Fills domain, reads, costs and the root's result from class and nodes.
+void complete(const Context& context, Cluster& cluster, ValueId root) {
+  const Graph& graph = context.graph;
+  cluster.domain = domain_of(graph, cluster, graph.value(root).producer);
+  const std::set<NodeId> inside(cluster.nodes.begin(), cluster.nodes.end());
+  const auto from_memory = [&](ValueId value) {
+    return context.stored(value) && inside.count(graph.value(value).producer) == 0;
+  };
+  Needs needs;
+  const Combined combined = combined_axes(graph, cluster.kernel_class, cluster.domain, cluster.attention.scores);
+  demand(graph, root, cluster.domain.kept_layout(), from_memory, combined, needs);
+  const bool attend = cluster.kernel_class == KernelClass::attend;
+  if (attend)
+    demand(graph, cluster.attention.sum, cluster.domain.axes(0, cluster.domain.kept - 1), from_memory, combined, needs);
+  for (const auto& [value, layouts] : needs.read) cluster.reads.push_back({value, layouts});
+  for (NodeId id : cluster.nodes) {
+    const Node& node = graph.node(id);
+    cluster.slots += slots_of(context, node);
+    cluster.flops += flops_of(context, node);
+    cluster.random = cluster.random || kind_of(node.op) == Kind::random;
+  }
+  cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.kernel_class != KernelClass::map});
+  if (!attend) return;
+  for (ValueId row : {cluster.attention.maximum, cluster.attention.sum})
+    if (row >= 0) cluster.results.push_back({row, needs.computed.at(row).front(), true});
+  std::sort(cluster.results.begin(), cluster.results.end(),
+            [](const Result& a, const Result& b) { return a.value < b.value; });
+}
+
+}  // namespace
+
+const Read* Cluster::find_read(ValueId value) const {
+  const auto found = std::lower_bound(reads.begin(), reads.end(), value,
+                                      [](const Read& read, ValueId wanted) { return read.value < wanted; });
+  return found != reads.end() && found->value == value ? &*found : nullptr;
+}
+
+const Result* Cluster::find_result(ValueId value) const {
+  const auto found = std::lower_bound(results.begin(), results.end(), value,
+                                      [](const Result& result, ValueId wanted) { return result.value < wanted; });
+  return found != results.end() && found->value == value ? &*found : nullptr;
+}
+
+Shape without_ones(const Shape& shape) {
+  Shape rest;
+  std::remove_copy_if(shape.begin(), shape.end(), std::back_inserter(rest), is_one);
+  return rest;
+}
+
+Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domain& domain, NodeId first_matmul) {
+  return [&graph, kernel_class, domain, first_matmul](NodeId id) -> Layout {
+    const Kind kind = kind_of(graph.node(id).op);
+    if (kind != Kind::reduce && kind != Kind::contract) return {};
+    if (kernel_class != KernelClass::attend) return domain.axes(domain.kept, domain.rank());
+    return id == first_matmul ? domain.axes(domain.kept + 1, domain.kept + 2)
+                              : domain.axes(domain.kept, domain.kept + 1);
+  };
+}
+
+Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes) {
+  Cluster cluster;
+  cluster.nodes = std::move(nodes);
+  complete(context, cluster, root);
+  return cluster;
+}
+
+std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch& attention) {
+  const Graph& graph = context.graph;
+  std::vector<int> attend_of(graph.nodes.size(), -1);
+  for (std::size_t i = 0; i < attention.found.size(); ++i)
+    for (NodeId id : attention.nodes[i]) attend_of[static_cast<std::size_t>(id)] = static_cast<int>(i);
+  std::vector<Cluster> clusters;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const auto id = static_cast<NodeId>(i);
+    if (!context.live[i] || node.op == Op::input) continue;
+    const bool copied = context.cloned[i] && context.graph_output[static_cast<std::size_t>(node.results[0])];
+    if (context.cloned[i] && !copied) continue;
+    Cluster cluster;
+    const int attend = attend_of[i];
+    if (attend >= 0) {
+      cluster.attention = attention.found[static_cast<std::size_t>(attend)];
+      if (cluster.attention.mix != id) continue;
+      cluster.kernel_class = KernelClass::attend;
+      for (NodeId inner : attention.nodes[static_cast<std::size_t>(attend)])
+        if (!context.cloned[static_cast<std::size_t>(inner)]) cluster.nodes.push_back(inner);
+    } else {
+      cluster.kernel_class = class_of(node);
+      cluster.nodes.push_back(id);
+    }
+    complete(context, cluster, node.results[0]);
+    clusters.push_back(std::move(cluster));
+  }
+  return clusters;
+}
+
+}  // namespace tenon::ir::fusion

@@ -1,0 +1,157 @@
+// A plan checked from outside: what plan.h promises, derived again from the groups alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/build.h"
+#include "ir/check.h"
+#include "ir/fusion/cluster.h"
+
+namespace tenon::ir {
+namespace {
+
+using namespace fusion;
+
+class GroupCheck {
+ public:
+  GroupCheck(const Plan& plan, std::size_t number)
+      : plan_(plan), graph_(plan.graph), group_(plan.groups[number]), number_(number) {
+    domain_.extents = group_.kept;
+    domain_.kept = static_cast<int>(group_.kept.size());
+    domain_.extents.insert(domain_.extents.end(), group_.reduced.begin(), group_.reduced.end());
+    kept_ = axis_bits(domain_, 0, domain_.kept);
+  }
+
+  void run() {
+    require(!group_.outputs.empty(), "writes nothing");
+    require(group_.layouts.size() == group_.outputs.size(), "has not one layout for each output");
+    require(std::is_sorted(group_.nodes.begin(), group_.nodes.end()), "has nodes out of order");
+    walk();
+    check_contents();
+    for (std::size_t i = 0; i < group_.outputs.size(); ++i) check_output(group_.outputs[i], group_.layouts[i]);
+    for (NodeId id : group_.nodes) check_node(id);
+    check_counts();
+  }
+
+ private:
+  void require(bool holds, const std::string& what) const {
+    TENON_CHECK(holds, fmt::format("group {} of the plan {}\n{}", number_, what, print(plan_)));
+  }
+
+  void walk() {
+    const auto from_memory = [&](ValueId value) {
+      return std::find(group_.inputs.begin(), group_.inputs.end(), value) != group_.inputs.end();
+    };
+    const Combined combined = combined_axes(graph_, group_.kernel_class, domain_, group_.attention.scores);
+    for (std::size_t i = 0; i < group_.outputs.size(); ++i)
+      demand(graph_, group_.outputs[i], group_.layouts[i], from_memory, combined, needs_);
+  }
+
+  void check_contents() const {
+    std::vector<NodeId> computed;
+    for (const auto& [value, layouts] : needs_.computed) computed.push_back(graph_.value(value).producer);
+    std::sort(computed.begin(), computed.end());
+    require(computed == group_.nodes, "does not hold exactly the nodes that its outputs need");
+    require(needs_.read_order.size() == group_.inputs.size(), "has inputs that it does not need");
+    for (NodeId id : group_.nodes) {
+      const Op op = graph_.node(id).op;
+      require(op != Op::input && kind_of(op) != Kind::composite, fmt::format("computes {}", name_of(op)));
+    }
+  }
+
+  void check_output(ValueId value, const Layout& layout) const {
+    const auto axes = covered(layout, domain_);
+    const std::uint32_t all = axis_bits(domain_, 0, domain_.rank());
+    require(axes.has_value(), "has an output that is no permutation of its axes");
+    Dim count(1);
+    for (const Digit& digit : layout) count = count * digit.extent;
+    require(count == element_count(graph_.type(value).shape), "has an output of another size than its layout");
+    bool fits = *axes == kept_;
+    if (group_.kernel_class == KernelClass::reduce) fits = fits || *axes == all;
+    if (group_.kernel_class == KernelClass::attend) fits = fits || *axes == axis_bits(domain_, 0, domain_.kept - 1);
+    require(fits, "has an output that does not cover its domain");
+  }
+
+  const Layout& only_layout(ValueId value) const {
+    const std::vector<Layout>& layouts = needs_.computed.at(value);
+    require(layouts.size() == 1, fmt::format("needs {} at several layouts", display_name(graph_, value)));
+    return layouts.front();
+  }
+
+  void check_node(NodeId id) const {
+    const Node& node = graph_.node(id);
+    if (kind_of(node.op) == Kind::reduce) check_reduction(node);
+    if (kind_of(node.op) == Kind::contract) check_contraction(id, node);
+  }
+
+  void check_reduction(const Node& node) const {
+    const std::uint32_t rows =
+        group_.kernel_class == KernelClass::attend ? axis_bits(domain_, 0, domain_.kept - 1) : kept_;
+    require(covered(only_layout(node.results[0]), domain_) == rows, "has a reduction that is not on its kept axes");
+    if (group_.kernel_class != KernelClass::reduce) return;
+    const Shape& shape = graph_.type(node.operands[0]).shape;
+    Shape reduced;
+    for (int axis : reduced_axes(node, static_cast<int>(shape.size())))
+      reduced.push_back(shape[static_cast<std::size_t>(axis)]);
+    require(without_ones(reduced) == group_.reduced, "has reductions over different axes");
+  }
+
+  void check_contraction(NodeId id, const Node& node) const {
+    const Layout& layout = only_layout(node.results[0]);
+    if (group_.kernel_class == KernelClass::attend && id == group_.attention.scores) {
+      const std::uint32_t expected =
+          axis_bits(domain_, 0, domain_.kept - 1) | axis_bits(domain_, domain_.kept, domain_.kept + 1);
+      require(covered(layout, domain_) == expected, "needs scores elsewhere than at (batch, i, j)");
+      return;
+    }
+    require(layout == domain_.kept_layout(), "needs its contraction elsewhere than at its own point");
+  }
+
+  void check_counts() const {
+    int reductions = 0, contractions = 0;
+    for (NodeId id : group_.nodes) {
+      reductions += kind_of(graph_.node(id).op) == Kind::reduce;
+      contractions += kind_of(graph_.node(id).op) == Kind::contract;
+    }
+    switch (group_.kernel_class) {
+      case KernelClass::map: require(reductions == 0 && contractions == 0, "is no map"); return;
+      case KernelClass::reduce: require(reductions > 0 && contractions == 0, "is no reduction"); return;
+      case KernelClass::contract: require(reductions == 0 && contractions == 1, "is no contraction"); return;
+      case KernelClass::attend:
+        require(contractions == 2 && reductions >= 1 && reductions <= 2, "is no attention");
+        return;
+    }
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  const Group& group_;
+  std::size_t number_;
+  Domain domain_;
+  std::uint32_t kept_ = 0;
+  Needs needs_;
+};
+
+}  // namespace
+
+void verify(const Plan& plan) {
+  const Graph& graph = plan.graph;
+  std::set<ValueId> in_memory(graph.inputs.begin(), graph.inputs.end());
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    for (ValueId input : plan.groups[i].inputs)
+      TENON_CHECK(in_memory.count(input),
+                  fmt::format("group {} reads what no group before it wrote\n{}", i, print(plan)));
+    GroupCheck(plan, i).run();
+    for (ValueId output : plan.groups[i].outputs)
+      TENON_CHECK(in_memory.insert(output).second, fmt::format("group {} writes a value again\n{}", i, print(plan)));
+  }
+  std::set<ValueId> outputs(graph.inputs.begin(), graph.inputs.end());
+  for (ValueId output : graph.outputs) {
+    TENON_CHECK(outputs.insert(output).second,
+                "an output of the plan's graph is an input or repeats another\n" + print(plan));
+    TENON_CHECK(in_memory.count(output),
+                fmt::format("no group writes {}\n{}", display_name(graph, output), print(plan)));
+  }
+}
+
+}  // namespace tenon::ir

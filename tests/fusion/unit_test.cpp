@@ -1,0 +1,170 @@
+// The pieces of the planner on their own: digit arithmetic, convexity, and what verify() refuses.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ir/fusion/layout.h"
+#include "ir/fusion/order.h"
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
+
+namespace tenon::ir {
+namespace {
+
+using namespace fusion;
+
+TEST(Layouts, SplitWhereExtentsDivide) {
+  const Domain domain{{Dim::symbol("n"), 12}, 2};
+  const auto parts = segments(domain.kept_layout(), {Dim::symbol("n") * Dim(3), 4});
+  ASSERT_TRUE(parts.has_value());
+  EXPECT_EQ((*parts)[0], (Layout{domain.whole(0), Digit{1, 4, 3, 2}}));
+  EXPECT_EQ((*parts)[1], (Layout{Digit{1, 1, 4, 2}}));
+}
+
+TEST(Layouts, DoNotSplitUnevenly) {
+  const Domain domain{{2, 3}, 2};
+  EXPECT_FALSE(segments(domain.kept_layout(), {3, 2}).has_value());
+}
+
+TEST(Layouts, NeighboursOfOneAxisMerge) {
+  EXPECT_EQ(normalized({Digit{0, 4, 3, 1}, Digit{0, 1, 4, 1}}), (Layout{Digit{0, 1, 12, 1}}));
+}
+
+TEST(Layouts, AlignATransposedUse) {
+  const Domain host{{8, 5}, 2}, guest{{5, 8}, 2};
+  const AxisMap map = align(host.kept_layout(), {guest.whole(1), guest.whole(0)}, guest);
+  ASSERT_TRUE(map[0] && map[1]);
+  EXPECT_EQ(*map[0], Layout{host.whole(1)});
+  EXPECT_EQ(*map[1], Layout{host.whole(0)});
+  EXPECT_EQ(substitute(guest.kept_layout(), guest, map), (Layout{host.whole(1), host.whole(0)}));
+}
+
+TEST(Layouts, CoverAnAxisOnlyWithAllItsDigits) {
+  const Domain domain{{12}, 1};
+  EXPECT_EQ(covered({Digit{0, 4, 3, 1}, Digit{0, 1, 4, 1}}, domain), 1U);
+  EXPECT_FALSE(covered({Digit{0, 1, 4, 1}}, domain).has_value());
+  EXPECT_FALSE(covered({domain.whole(0), domain.whole(0)}, domain).has_value());
+}
+
+class Convexity : public testing::Test {
+ protected:
+  // 0 -> 1 -> 2 -> 3, 0 -> 3, 4 alone
+  std::vector<std::vector<int>> next_{{1, 3}, {2}, {3}, {}, {}};
+  Order order_{{0, 1, 2, 3, 4}, 5};
+  Order::Successors successors_ = [this](int cluster, const std::function<void(int)>& visit) {
+    for (int next : next_[static_cast<std::size_t>(cluster)]) visit(next);
+  };
+};
+
+TEST_F(Convexity, NeighboursMayMerge) { EXPECT_TRUE(order_.convex(0, 1, successors_)); }
+
+TEST_F(Convexity, APathThroughAThirdForbids) { EXPECT_FALSE(order_.convex(0, 3, successors_)); }
+
+TEST_F(Convexity, UnrelatedClustersMayMerge) { EXPECT_TRUE(order_.convex(4, 0, successors_)); }
+
+TEST_F(Convexity, OrderHoldsAfterAMergeAcrossOthers) {
+  ASSERT_TRUE(order_.convex(2, 4, successors_));
+  order_.merge(2, 4);
+  next_[2] = {3};
+  EXPECT_LT(order_.position(1), order_.position(2));
+  EXPECT_LT(order_.position(2), order_.position(3));
+  EXPECT_FALSE(order_.convex(0, 3, successors_));
+  ASSERT_TRUE(order_.convex(0, 1, successors_));
+  order_.merge(0, 1);
+  next_[0] = {2, 3};
+  EXPECT_FALSE(order_.convex(0, 3, successors_));
+  EXPECT_TRUE(order_.convex(0, 2, successors_));
+}
+
+Plan softmax_of_sum() {
+  return make_plan(parse(R"(
+    graph g(x: f32[n, 64], w: f32[64, 64]) {
+      h = matmul(x, w)
+      y = softmax(h)
+      return y, h
+    })"));
+}
+
+void expect_refused(const Plan& plan, const std::string& part) {
+  try {
+    verify(plan);
+    FAIL() << "verify accepts " << print(plan);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::internal);
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(VerifyPlan, AcceptsWhatThePlannerMakes) {
+  const Plan plan = softmax_of_sum();
+  ASSERT_EQ(plan.groups.size(), 2U);
+  EXPECT_NO_THROW(verify(plan));
+}
+
+TEST(VerifyPlan, RefusesGroupsOutOfOrder) {
+  Plan plan = softmax_of_sum();
+  std::swap(plan.groups[0], plan.groups[1]);
+  expect_refused(plan, "reads what no group before it wrote");
+}
+
+TEST(VerifyPlan, RefusesAMissingResult) {
+  Plan plan = softmax_of_sum();
+  plan.groups.pop_back();
+  expect_refused(plan, "no group writes");
+}
+
+TEST(VerifyPlan, RefusesAMissingNode) {
+  Plan plan = softmax_of_sum();
+  plan.groups[1].nodes.pop_back();
+  expect_refused(plan, "does not hold exactly the nodes");
+}
+
+TEST(VerifyPlan, RefusesAnInputThatIsNotNeeded) {
+  Plan plan = softmax_of_sum();
+  plan.groups[1].inputs.push_back(plan.graph.inputs[0]);
+  expect_refused(plan, "inputs that it does not need");
+}
+
+TEST(VerifyPlan, RefusesAResultWrittenTwice) {
+  Plan plan = softmax_of_sum();
+  plan.groups.push_back(plan.groups.back());
+  expect_refused(plan, "writes a value again");
+}
+
+TEST(VerifyPlan, RefusesAWrongClass) {
+  Plan plan = softmax_of_sum();
+  plan.groups[1].kernel_class = KernelClass::map;
+  expect_refused(plan, "group 1");
+}
+
+TEST(VerifyPlan, RefusesALayoutThatLeavesPointsOut) {
+  Plan plan = softmax_of_sum();
+  plan.groups[0].layouts[0].pop_back();
+  expect_refused(plan, "group 0");
+}
+
+TEST(PlanBytes, CountEachOperandOnce) {
+  const Plan plan = softmax_of_sum();
+  EXPECT_EQ(unavoidable_bytes(plan, plan.groups[1], {{"n", 10}}), 2 * 10 * 64 * 4);
+}
+
+TEST(PlanOptions, SiblingsCanBeLeftApart) {
+  const Graph graph = parse("graph g(x: f32[100]) {\n  a = exp(x)\n  b = sin(x)\n  return a, b\n}\n");
+  PlanOptions options;
+  options.siblings = false;
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 2U);
+  EXPECT_EQ(make_plan(graph).groups.size(), 1U);
+}
+
+TEST(PlanOptions, AttentionCanBeLeftUnfound) {
+  const Graph graph = parse(
+      "graph g(q: f32[64, 32], k: f32[32, 64], v: f32[64, 32]) {\n  y = matmul(softmax(matmul(q, k)), v)\n  return "
+      "y\n}\n");
+  PlanOptions options;
+  options.find_attention = false;
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 3U);
+  EXPECT_EQ(make_plan(graph).groups.size(), 1U);
+}
+
+}  // namespace
+}  // namespace tenon::ir
