@@ -25,6 +25,12 @@ struct Source {
   std::string entry;  ///< the function's name
   LaunchRule launch;
   std::vector<std::string> dims;  ///< symbols passed as int64 after the pointers, in order
+
+  // CPU: a second function of the same signature that runs after every task of the first, on `finish_grid` tasks, and
+  // combines what they left in `scratch_bytes` bytes of scratch, passed as one more pointer. Empty: none.
+  std::string finish_entry;
+  Dim finish_grid = 0;
+  Dim scratch_bytes = 0;
 };
 
 /// CUDA C++ for `kernel`; includes no header. Parameters: one pointer per operand, then the dims as long long.

@@ -1,0 +1,92 @@
+// exp and tanh of f32, written out so that the hot kernels (softmax, activations) make no calls. Both rest on
+// expm1(r) = r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/emit/llvm/ops.h"
+
+namespace tenon::codegen::simd {
+namespace {
+
+constexpr double kLog2E = 0x1.715476p+0;
+constexpr double kLn2High = 0x1.62e400p-1;  // few bits: its product with a small integer is exact
+constexpr double kLn2Low = 0x1.7f7d1cp-20;
+constexpr double kQ[] = {0.5, 0x1.5554dcp-3, 0x1.555518p-5, 0x1.120c62p-7, 0x1.6d11fep-10};
+constexpr double kRoundToInteger = 0x1.8p+23;  // adding it leaves an integer in the low bits
+
+// x = n ln2 + r; `n` as a real and as integer bits.
+struct Reduction {
+  Value* n_bits;
+  Value* expm1;  // of r
+};
+
+Value* bits_of(Unit& unit, Value* real) {
+  return unit.b.CreateBitCast(real, vector_of(unit.b.getInt32Ty(), lanes_of(real)));
+}
+
+Reduction reduce(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const auto real = [&](double value) { return real_like(x, value); };
+  Value* shifted = fused_multiply_add(unit, x, real(kLog2E), real(kRoundToInteger));
+  Value* n = b.CreateFSub(shifted, real(kRoundToInteger));
+  Value* r = fused_multiply_add(unit, n, real(-kLn2High), x);
+  r = fused_multiply_add(unit, n, real(-kLn2Low), r);
+  Value* q = real(kQ[4]);
+  for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, r, real(kQ[i]));
+  Value* expm1 = fused_multiply_add(unit, b.CreateFMul(r, r), q, r);
+  return {b.CreateSub(bits_of(unit, shifted), bits_of(unit, real(kRoundToInteger))), expm1};
+}
+
+// 2^n as f32, -126 <= n <= 127.
+Value* power_of_two(Unit& unit, Value* n) {
+  auto& b = unit.b;
+  Value* bits = b.CreateShl(b.CreateAdd(n, constant_like(n, 127)), constant_like(n, 23));
+  return b.CreateBitCast(bits, vector_of(b.getFloatTy(), lanes_of(n)));
+}
+
+// min(limit, x) and max(limit, x), in the form that keeps a NaN x and is one instruction.
+Value* at_most(Unit& unit, Value* x, double limit) {
+  return unit.b.CreateSelect(unit.b.CreateFCmpOLT(real_like(x, limit), x), real_like(x, limit), x);
+}
+Value* at_least(Unit& unit, Value* x, double limit) {
+  return unit.b.CreateSelect(unit.b.CreateFCmpOGT(real_like(x, limit), x), real_like(x, limit), x);
+}
+
+}  // namespace
+
+Value* fused_multiply_add(Unit& unit, Value* a, Value* b, Value* c) {
+  return unit.b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
+}
+
+Value* emit_exp(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const Reduction parts = reduce(unit, at_least(unit, at_most(unit, x, 89), -104));
+  // 2^n in two factors: results may be subnormal or overflow, neither factor does.
+  Value* half = b.CreateAShr(parts.n_bits, constant_like(parts.n_bits, 1));
+  Value* rest = b.CreateSub(parts.n_bits, half);
+  Value* mantissa = b.CreateFAdd(parts.expm1, real_like(x, 1));
+  return b.CreateFMul(b.CreateFMul(mantissa, power_of_two(unit, half)), power_of_two(unit, rest));
+}
+
+// Where SLEEF gives up (88 and 709), e^|x| / 2 = (e / 2) e with e = exp(|x| / 2).
+Value* emit_hyperbolic(Unit& unit, std::string_view name, Value* x) {
+  auto& b = unit.b;
+  Value* magnitude = call_intrinsic(unit, "llvm.fabs", {x});
+  const double limit = x->getType()->getScalarType()->isFloatTy() ? 80 : 700;
+  Value* root = emit_spelled(unit, "sleef:exp", DType::f32, {b.CreateFMul(magnitude, real_like(x, 0.5))});
+  Value* large = b.CreateFMul(b.CreateFMul(root, real_like(x, 0.5)), root);
+  if (name == "sinh") large = call_intrinsic(unit, "llvm.copysign", {large, x});
+  return b.CreateSelect(b.CreateFCmpOGT(magnitude, real_like(x, limit)), large, call_sleef(unit, name, {x}));
+}
+
+// With t = expm1(2|x|): tanh |x| = t / (t + 2), accurate down to 0; from |x| = 9.02 on it rounds to 1.
+Value* emit_tanh(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  Value* magnitude = at_most(unit, call_intrinsic(unit, "llvm.fabs", {x}), 9.1);
+  const Reduction parts = reduce(unit, b.CreateFAdd(magnitude, magnitude));
+  Value* scale = power_of_two(unit, parts.n_bits);
+  Value* t = fused_multiply_add(unit, scale, parts.expm1, b.CreateFSub(scale, real_like(x, 1)));
+  Value* result = b.CreateFDiv(t, b.CreateFAdd(t, real_like(x, 2)));
+  return call_intrinsic(unit, "llvm.copysign", {result, x});
+}
+
+}  // namespace tenon::codegen::simd

@@ -1,0 +1,156 @@
+// Loads and stores of a scope's lanes: contiguous ones as vectors, uniform ones as scalars, the rest as gathers and
+// scatters; masked where lanes are not in use or a guard fails.
+#include <fmt/format.h>
+
+#include "codegen/emit/llvm/ops.h"
+#include "codegen/emit/llvm/scope.h"
+#include "ir/check.h"
+
+namespace tenon::codegen::simd {
+namespace {
+
+const Operand& operand_of(const Unit& unit, int operand) { return unit.kernel.operands[static_cast<std::size_t>(operand)]; }
+
+llvm::Align element_alignment(const Operand& operand) {
+  return llvm::Align(static_cast<std::uint64_t>(size_of(operand.dtype)));
+}
+
+// What a kernel does not write stays the same while it runs.
+Value* mark_invariant(Unit& unit, llvm::Instruction* load, const Operand& operand) {
+  if (!operand.written) load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit.context, {}));
+  return load;
+}
+
+Value* both(Unit& unit, Value* a, Value* b, int lanes) {
+  if (!a || !b) return a ? a : b;
+  return unit.b.CreateAnd(splat(unit, a, lanes), splat(unit, b, lanes));
+}
+
+// Offsets of the lanes, base + l * step.
+Value* spread(Unit& unit, const Affine& affine, int lanes) {
+  auto& b = unit.b;
+  Value* step = splat(unit, emit_dim(unit, affine.step), lanes);
+  return b.CreateAdd(splat(unit, affine.base, lanes), b.CreateMul(lane_numbers(unit, b.getInt64Ty(), lanes), step));
+}
+
+// One element for all lanes. Where a guard fails the address is that of a zero.
+Value* load_uniform(Unit& unit, const Operand& operand, Value* address, Value* guard, Type* type) {
+  auto& b = unit.b;
+  if (guard) address = b.CreateSelect(guard, address, unit.zeros);
+  llvm::LoadInst* load = b.CreateAlignedLoad(type, address, element_alignment(operand));
+  return guard ? load : mark_invariant(unit, load, operand);
+}
+
+Value* load_contiguous(Unit& unit, const Operand& operand, Value* address, Value* mask, Type* type) {
+  auto& b = unit.b;
+  if (!mask) return mark_invariant(unit, b.CreateAlignedLoad(type, address, element_alignment(operand)), operand);
+  return b.CreateMaskedLoad(type, address, element_alignment(operand), mask, llvm::Constant::getNullValue(type));
+}
+
+Value* load_gathered(Unit& unit, const Operand& operand, Value* addresses, Value* mask, Type* type) {
+  return unit.b.CreateMaskedGather(type, addresses, element_alignment(operand), mask, llvm::Constant::getNullValue(type));
+}
+
+// Lanes that write an element which does not vary along `axis`: those at its start.
+Value* at_start(Unit& unit, const Scope& scope, int axis) {
+  auto& b = unit.b;
+  Value* base = scope.axes[static_cast<std::size_t>(axis)];
+  if (axis != scope.vector_axis || scope.lanes == 1) return b.CreateICmpEQ(base, constant(unit, 0));
+  Value* numbers = b.CreateAdd(splat(unit, base, scope.lanes), lane_numbers(unit, b.getInt64Ty(), scope.lanes));
+  return b.CreateICmpEQ(numbers, constant_like(numbers, 0));
+}
+
+// Null, or where the store happens: guards that hold, and the start of every bound axis that its offset ignores.
+Value* store_condition(Unit& unit, Scope& scope, const Access& access) {
+  Value* condition = evaluate_guards(unit, scope, access.guards);
+  const std::uint64_t varies = dependence(unit.kernel, access.offset);
+  for (int axis = 0; axis < static_cast<int>(unit.kernel.axes.size()); ++axis) {
+    const bool bound = (scope.bound >> axis & 1) != 0;
+    if (!bound || (varies >> axis & 1) != 0 || unit.kernel.axes[static_cast<std::size_t>(axis)].extent.is(1)) continue;
+    condition = both(unit, condition, at_start(unit, scope, axis), scope.lanes);
+  }
+  return condition;
+}
+
+}  // namespace
+
+Value* element_address(Unit& unit, int operand, Value* offset) {
+  Type* type = storage_type_of(unit, operand_of(unit, operand).dtype);
+  return unit.b.CreateGEP(type, unit.operands[static_cast<std::size_t>(operand)], offset);
+}
+
+Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
+  const Operand& operand = operand_of(unit, access.operand);
+  Type* element = storage_type_of(unit, operand.dtype);
+  Value* guard = evaluate_guards(unit, scope, access.guards);
+  const auto affine = evaluate_affine(unit, scope, access.offset);
+  const bool guard_varies = guard && lanes_of(guard) > 1;
+  if (affine && affine->step.is(0) && !guard_varies)
+    return widen(unit, load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element), operand.dtype);
+
+  Type* type = vector_of(element, scope.lanes);
+  Value* mask = both(unit, scope.mask, guard, scope.lanes);
+  if (mask) mask = splat(unit, mask, scope.lanes);
+  Value* stored = nullptr;
+  if (affine && affine->step.is(1)) {
+    stored = load_contiguous(unit, operand, element_address(unit, access.operand, affine->base), mask, type);
+  } else {
+    Value* offsets = affine ? spread(unit, *affine, scope.lanes) : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
+    stored = load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
+  }
+  return widen(unit, stored, operand.dtype);
+}
+
+bool is_contiguous(Unit& unit, const Scope& scope, const Access& access) {
+  const auto step = access.offset.coefficient(scope.vector_axis);
+  if (!step || !step->is(1)) return false;
+  for (const int value : access.offset.values())
+    if ((unit.kernel.instr(value).depends >> scope.vector_axis & 1) != 0) return false;
+  return true;
+}
+
+namespace {
+
+void store_scalar(Unit& unit, Scope& scope, const Store& store, Value* value, Value* condition) {
+  const Operand& operand = operand_of(unit, store.access.operand);
+  Value* offset = evaluate_index(unit, scope, store.access.offset);
+  const auto write = [&] {
+    unit.b.CreateAlignedStore(value, element_address(unit, store.access.operand, offset), element_alignment(operand));
+  };
+  if (!condition) return write();
+  emit_if(unit, condition, write);
+  scope.home = unit.b.GetInsertBlock();
+}
+
+}  // namespace
+
+void emit_store(Unit& unit, Scope& scope, const Store& store, StoreStyle style) {
+  auto& b = unit.b;
+  const Access& access = store.access;
+  const Operand& operand = operand_of(unit, access.operand);
+  Value* value = narrow(unit, evaluate(unit, scope, store.value), operand.dtype);
+  Value* condition = store_condition(unit, scope, access);
+  if (scope.lanes == 1) return store_scalar(unit, scope, store, value, condition);
+
+  value = splat(unit, value, scope.lanes);
+  Value* mask = both(unit, scope.mask, condition, scope.lanes);
+  if (mask) mask = splat(unit, mask, scope.lanes);
+  const auto affine = evaluate_affine(unit, scope, access.offset);
+  if (affine && affine->step.is(1)) {
+    Value* address = element_address(unit, access.operand, affine->base);
+    if (mask) {
+      b.CreateMaskedStore(value, address, element_alignment(operand), mask);
+      return;
+    }
+    const auto bytes = static_cast<std::uint64_t>(scope.lanes * size_of(operand.dtype));
+    llvm::StoreInst* instruction = b.CreateAlignedStore(value, address, style.streaming ? llvm::Align(bytes) : element_alignment(operand));
+    if (style.streaming)
+      instruction->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                               llvm::MDNode::get(unit.context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
+    return;
+  }
+  Value* offsets = affine ? spread(unit, *affine, scope.lanes) : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
+  b.CreateMaskedScatter(value, element_address(unit, access.operand, offsets), element_alignment(operand), mask);
+}
+
+}  // namespace tenon::codegen::simd

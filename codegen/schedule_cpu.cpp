@@ -1,0 +1,117 @@
+// The heuristics' choice of the CPU target's numbers: vector widths, grains, cache blocks.
+#include <algorithm>
+
+#include "codegen/kernel.h"
+
+namespace tenon::codegen {
+namespace {
+
+std::int64_t computed_bytes(DType dtype) { return dtype == DType::bool_ ? 1 : size_of(compute_type(dtype)); }
+
+// Lanes of one register of the widest value; 64-bit values take two, so that 32-bit ones beside them fill theirs.
+int lanes_for(const Kernel& kernel, const Target& target) {
+  std::int64_t widest = 1;
+  for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
+  return static_cast<int>(target.vector_bytes / std::min<std::int64_t>(widest, 4));
+}
+
+// Roughly how many instructions one vector takes; long bodies fill the pipelines by themselves.
+int body_cost(const Kernel& kernel) {
+  int cost = 0;
+  for (const Instr& instr : kernel.body)
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? 80 : 1;
+  return cost;
+}
+
+// Whether the kernel moves more than `limit` bytes, for some or for all values of its symbols.
+bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
+  for (const Operand& operand : kernel.operands) {
+    const SymbolBounds count = element_count(operand.shape).bounds(kernel.symbols);
+    limit -= std::min((some ? count.max : count.min), std::int64_t{1} << 40) * size_of(operand.dtype);
+  }
+  return limit < 0;
+}
+
+// With symbolic sizes the kernel decides when it runs; what is not streamed is then masked, which costs nothing only on
+// AVX-512.
+MapSchedule choose_map(const Kernel& kernel, const Target& target) {
+  MapSchedule schedule;
+  schedule.vector = lanes_for(kernel, target);
+  const int cost = body_cost(kernel);
+  schedule.unroll = cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
+  schedule.grain = cost <= 64 ? 32768 : 8192;
+  schedule.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  return schedule;
+}
+
+// The axis along which most loads and stores of the kernel are contiguous, among kept ones or reduced ones.
+int contiguous_accesses(const Kernel& kernel, int axis) {
+  int count = 0;
+  const auto look = [&](const Access& access) {
+    const auto step = access.offset.coefficient(axis);
+    count += step && step->is(1) ? 1 : 0;
+  };
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load) look(instr.access);
+  for (const Store& store : kernel.stores) look(store.access);
+  return count;
+}
+
+int last_axis(const Kernel& kernel, bool reduced) {
+  int last = -1;
+  for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
+    if (kernel.axes[static_cast<std::size_t>(axis)].reduced == reduced) last = axis;
+  return last;
+}
+
+// Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
+ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule;
+  schedule.vector = lanes_for(kernel, target);
+  const int kept = last_axis(kernel, false), reduced = last_axis(kernel, true);
+  const bool columns = kept >= 0 && (reduced < 0 || contiguous_accesses(kernel, kept) > contiguous_accesses(kernel, reduced));
+  schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
+  std::int64_t row = 1, rows = 1;
+  for (const Axis& axis : kernel.axes) {
+    const SymbolBounds range = axis.extent.bounds(kernel.symbols);
+    const std::int64_t typical = axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
+    (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
+  }
+  schedule.grain = std::max<std::int64_t>(1, 32768 / row);
+  if (rows < 4 * target.threads && row >= (1 << 16)) schedule.splits = static_cast<int>(std::clamp<std::int64_t>(row >> 15, 1, 64));
+  return schedule;
+}
+
+ContractSchedule choose_contract(const Kernel&, const Target& target) {
+  ContractSchedule schedule;
+  schedule.loop = MainLoop::cpu;
+  const int lanes = target.vector_bytes / 4;
+  schedule.micro_m = target.vector_bytes == 64 ? 8 : 6;
+  schedule.micro_n = 2 * lanes;
+  schedule.tile_m = target.vector_bytes == 64 ? 192 : 96;
+  schedule.tile_n = 256;
+  schedule.tile_k = 256;
+  return schedule;
+}
+
+AttendSchedule choose_attend(const Kernel&, const Target& target) {
+  AttendSchedule schedule;
+  schedule.loop = MainLoop::cpu;
+  schedule.tile_q = 2 * (target.vector_bytes / 4);
+  schedule.tile_kv = 64;
+  return schedule;
+}
+
+}  // namespace
+
+Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target) {
+  switch (kernel.kernel_class) {
+    case ir::KernelClass::map: return choose_map(kernel, target);
+    case ir::KernelClass::reduce: return choose_reduce(kernel, target);
+    case ir::KernelClass::contract: return choose_contract(kernel, target);
+    case ir::KernelClass::attend: return choose_attend(kernel, target);
+  }
+  return MapSchedule{};
+}
+
+}  // namespace tenon::codegen

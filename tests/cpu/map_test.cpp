@@ -1,0 +1,163 @@
+// Map kernels on the CPU, against scalar arithmetic.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "tests/cpu/kernels.h"
+
+namespace tenon::test {
+namespace {
+
+using codegen::Index;
+using codegen::InstrId;
+using ir::Op;
+
+// out[i] = op(in[i]) over n elements.
+KernelBuilder unary(Op op, std::int64_t n, DType from = DType::f32, DType to = DType::f32) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(n);
+  const InstrId x = k.load(k.operand(from, {n}), i);
+  k.store(k.map(op, {x}, to), i, to, {n});
+  return k;
+}
+
+double ulps(float actual, double expected) {
+  if (std::isnan(expected)) return std::isnan(actual) ? 0 : INFINITY;
+  if (actual == static_cast<float>(expected)) return 0;
+  int exponent = 0;
+  std::frexp(expected, &exponent);
+  const double unit = std::ldexp(1.0, std::max(exponent - 24, -149));
+  return std::fabs(static_cast<double>(actual) - expected) / unit;
+}
+
+double worst_ulps(Op op, const std::vector<float>& inputs, double (*expected)(double)) {
+  const auto n = static_cast<std::int64_t>(inputs.size());
+  const std::vector<float> out = to_floats(run(unary(op, n).kernel, {floats({n}, inputs)})[0]);
+  double worst = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double error = ulps(out[i], expected(static_cast<double>(inputs[i])));
+    EXPECT_LE(error, 4) << name_of(op) << "(" << inputs[i] << ") = " << out[i];
+    worst = std::max(worst, error);
+  }
+  return worst;
+}
+
+std::vector<float> spread_of_magnitudes() {
+  std::vector<float> values{0.0F, -0.0F, INFINITY, -INFINITY, NAN, 1e-45F, -1e-45F, 1e-38F, 88.8F, -87.4F, -103.9F, 9.01F, 200.F, -200.F};
+  for (const float scale : {1e-30F, 1e-6F, 0.1F, 1.F, 10.F, 100.F})
+    for (const float value : numbers(2000, -scale, scale)) values.push_back(value);
+  return values;
+}
+
+TEST(CpuMap, EveryLengthIsComputedAndNothingBeyond) {
+  for (const std::int64_t n : {0, 1, 3, 15, 16, 17, 31, 33, 64, 100, 1000}) {
+    const std::vector<float> x = numbers(static_cast<std::size_t>(n), -10, 10);
+    const std::vector<float> out = to_floats(run(unary(Op::neg, n).kernel, {floats({n}, x)})[0]);
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(out[i], -x[i]) << n;
+  }
+}
+
+TEST(CpuMap, EveryRegisterWidthAgrees) {
+  const std::vector<float> x = numbers(1001, -3, 3);
+  const auto native = run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)})[0];
+  const int width = test_target().vector_bytes;
+  for (int bytes = 16; bytes < width; bytes *= 2)
+    EXPECT_EQ(run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)}, {.bindings = {}, .vector_bytes = bytes})[0].bytes, native.bytes) << bytes;
+}
+
+TEST(CpuMap, TanhAndExpWrittenOutStayWithinFourUlps) {
+  EXPECT_LE(worst_ulps(Op::tanh, spread_of_magnitudes(), [](double x) { return std::tanh(x); }), 4);
+  EXPECT_LE(worst_ulps(Op::exp, spread_of_magnitudes(), [](double x) { return std::exp(x); }), 2);
+}
+
+TEST(CpuMap, MathRoutinesStayWithinFourUlps) {
+  const std::vector<float> x = spread_of_magnitudes();
+  worst_ulps(Op::log, x, [](double v) { return std::log(v); });
+  worst_ulps(Op::sin, x, [](double v) { return std::sin(v); });
+  worst_ulps(Op::erf, x, [](double v) { return std::erf(v); });
+  worst_ulps(Op::expm1, x, [](double v) { return std::expm1(v); });
+  worst_ulps(Op::exp2, x, [](double v) { return std::exp2(v); });
+  worst_ulps(Op::log1p, x, [](double v) { return std::log1p(v); });
+  worst_ulps(Op::atan, x, [](double v) { return std::atan(v); });
+  worst_ulps(Op::cosh, x, [](double v) { return std::cosh(v); });
+  worst_ulps(Op::sinh, x, [](double v) { return std::sinh(v); });
+}
+
+TEST(CpuMap, TanhKeepsTheSignOfZero) {
+  const auto out = to_floats(run(unary(Op::tanh, 2).kernel, {floats({2}, {-0.0F, 0.0F})})[0]);
+  EXPECT_TRUE(std::signbit(out[0]));
+  EXPECT_FALSE(std::signbit(out[1]));
+}
+
+TEST(CpuMap, ATransposedOperandIsGathered) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(5), j = k.axis(37);
+  const InstrId x = k.load(k.operand(DType::f32, {37, 5}), j * 5 + i);
+  k.store(k.map(Op::add, {x, k.literal(1.0, DType::f32)}, DType::f32), i * 37 + j, DType::f32, {5, 37});
+  const std::vector<float> in = numbers(185, -1, 1);
+  const std::vector<float> out = to_floats(run(k.kernel, {floats({37, 5}, in)})[0]);
+  for (std::size_t a = 0; a < 5; ++a)
+    for (std::size_t b = 0; b < 37; ++b) EXPECT_EQ(out[a * 37 + b], in[b * 5 + a] + 1);
+}
+
+TEST(CpuMap, ARowIsBroadcastAndSymbolicExtentsAreArguments) {
+  KernelBuilder k(ir::KernelClass::map);
+  k.symbol("rows");
+  const Dim rows = Dim::symbol("rows");
+  const Index i = k.axis(rows), j = k.axis(2 * rows + 1);
+  const InstrId x = k.load(k.operand(DType::f32, {rows, 2 * rows + 1}), i * (2 * rows + 1) + j);
+  const InstrId w = k.load(k.operand(DType::f32, {2 * rows + 1}), j);
+  const InstrId s = k.load(k.operand(DType::f32, {rows}), i);
+  const InstrId y = k.map(Op::mul, {k.map(Op::add, {x, w}, DType::f32), s}, DType::f32);
+  k.store(y, i * (2 * rows + 1) + j, DType::f32, {rows, 2 * rows + 1});
+  for (const std::int64_t n : {0, 1, 7, 40}) {
+    const auto size = static_cast<std::size_t>(n), width = 2 * size + 1;
+    const auto a = numbers(size * width, -1, 1), b = numbers(width, -1, 1, 2), c = numbers(size, -1, 1, 3);
+    const auto out = to_floats(run(k.kernel, {floats({n, 2 * n + 1}, a), floats({2 * n + 1}, b), floats({n}, c)}, {.bindings = {{"rows", n}}})[0]);
+    for (std::size_t r = 0; r < size; ++r)
+      for (std::size_t q = 0; q < width; ++q) EXPECT_EQ(out[r * width + q], (a[r * width + q] + b[q]) * c[r]);
+  }
+}
+
+TEST(CpuMap, GuardedLoadsGiveZeroOutside) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(50);
+  const Index shifted = i - Index(7);
+  const InstrId x = k.load(k.operand(DType::f32, {20}), shifted, {{shifted, 20}});
+  k.store(x, i, DType::f32, {50});
+  const std::vector<float> in = numbers(20, 1, 2);
+  const std::vector<float> out = to_floats(run(k.kernel, {floats({20}, in)})[0]);
+  for (std::size_t a = 0; a < 50; ++a) EXPECT_EQ(out[a], a >= 7 && a < 27 ? in[a - 7] : 0.0F);
+}
+
+TEST(CpuMap, DivisionsInIndicesFollowFloorSemantics) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(100);
+  const Index offset = codegen::floor_div(i, 3, k.kernel.context()) + codegen::mod(i, 7, k.kernel.context()) * 40;
+  const InstrId x = k.load(k.operand(DType::i32, {300}), offset);
+  k.store(x, i, DType::i32, {100});
+  std::vector<std::int32_t> in(300);
+  for (std::size_t a = 0; a < in.size(); ++a) in[a] = static_cast<std::int32_t>(a);
+  const auto out = values_of<std::int32_t>(run(k.kernel, {array_of(DType::i32, {300}, in)})[0]);
+  for (std::int32_t a = 0; a < 100; ++a) EXPECT_EQ(out[static_cast<std::size_t>(a)], a / 3 + a % 7 * 40);
+}
+
+TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
+  KernelBuilder k = unary(Op::neg, 100001);
+  codegen::Target target = test_target();
+  codegen::MapSchedule schedule;
+  schedule.vector = target.vector_bytes / 4;
+  schedule.unroll = 4;
+  schedule.grain = 30000;
+  schedule.streaming = true;
+  k.kernel.schedule = schedule;
+  const std::vector<float> x = numbers(100001, -1, 1);
+  for (const std::size_t misalign : {0, 4, 60}) {
+    const auto out = to_floats(run(k.kernel, {floats({100001}, x)}, {.bindings = {}, .keep_schedule = true, .threads = 2, .misalign = misalign})[0]);
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], -x[i]) << misalign << " " << i;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test
