@@ -1,0 +1,124 @@
+// The CPU backend: LLVM assembly to an object file through the cache, object to function, function to parallel tasks.
+#include "runtime/cpu/backend.h"
+
+#include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/cpu/compile.h"
+#include "runtime/cpu/host.h"
+#include "runtime/cpu/jit.h"
+#include "runtime/cpu/thread_pool.h"
+#include "tenon/error.h"
+
+namespace tenon::runtime::cpu {
+namespace {
+
+struct CpuKernel final : LoadedKernel {
+  CpuKernel(LoadedObject object, codegen::Source text) : code(std::move(object)), source(std::move(text)) {}
+  LoadedObject code;
+  codegen::Source source;
+  KernelFunction function = nullptr;
+  KernelFunction finish = nullptr;  ///< null: none
+};
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }  // NOLINT: of aligned_alloc
+};
+using Memory = std::unique_ptr<void, Free>;
+
+Memory allocate_bytes(std::size_t bytes) {
+  constexpr std::size_t kAlignment = 256;
+  Memory memory(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+  if (!memory && bytes > 0)
+    throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of host memory cannot be had", bytes), {},
+                "run at smaller sizes");
+  return memory;
+}
+
+// What a function is given: the operands' addresses, then the scratch's, and the sizes.
+struct Arguments {
+  std::vector<void*> pointers;
+  const std::int64_t* dims;
+};
+
+void run_tasks(KernelFunction function, const Arguments& arguments, std::int64_t tasks, int threads) {
+  parallel_for(tasks, threads, [&](std::int64_t begin, std::int64_t end) {
+    function(arguments.pointers.data(), arguments.dims, begin, end);
+  });
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
+      : target_(host_target()), cache_(std::move(cache)), version_(options.tenon_version) {
+    if (options.threads > 0) target_.threads = options.threads;
+  }
+
+  const codegen::Target& target() const override { return target_; }
+
+  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_llvm(kernel, target_); }
+
+  Binary build(const codegen::Source& source) const override {
+    const CacheKey key{version_, "LLVM " LLVM_VERSION_STRING, target_.cpu, target_.features, source.text};
+    Binary binary;
+    binary.entry = cache_->get_or_compile(key, [&] {
+      binary.compiled = true;
+      const Object object = compile(source.text, target_);
+      const auto* bytes = reinterpret_cast<const std::byte*>(object.bytes.data());
+      return CacheEntry{{}, {bytes, bytes + object.bytes.size()}};
+    });
+    return binary;
+  }
+
+  std::shared_ptr<const LoadedKernel> load(const codegen::Source& source, const Binary& binary) const override {
+    const auto& bytes = binary.entry->binary;
+    auto kernel = std::make_shared<CpuKernel>(
+        jit_.load(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())), source);
+    kernel->function = kernel->code.function(source.entry);
+    if (!source.finish_entry.empty()) kernel->finish = kernel->code.function(source.finish_entry);
+    return kernel;
+  }
+
+  std::string disassemble(const codegen::Source& source) const override { return assembly_text(source.text, target_); }
+
+  void launch(const Launch& launch, void*) const override {
+    const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
+    Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
+    const std::int64_t tasks = launch.grid[0] * launch.grid[1] * launch.grid[2];
+    if (!kernel.finish) return run_tasks(kernel.function, arguments, tasks, target_.threads);
+    Bindings bindings;
+    for (std::size_t i = 0; i < launch.dims.size(); ++i) bindings[kernel.source.dims[i]] = launch.dims[i];
+    const Memory scratch = allocate_bytes(static_cast<std::size_t>(kernel.source.scratch_bytes.evaluate(bindings)));
+    arguments.pointers.push_back(scratch.get());
+    run_tasks(kernel.function, arguments, tasks, target_.threads);
+    run_tasks(kernel.finish, arguments, kernel.source.finish_grid.evaluate(bindings), target_.threads);
+  }
+
+  void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes).release(); }
+  void release(void* memory) const noexcept override { Free()(memory); }
+  void copy_in(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
+  void copy_out(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
+  void synchronize(void*) const override {}  // a launch returns when its tasks are done
+
+ private:
+  static void copy_bytes(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+  }
+
+  codegen::Target target_;
+  std::shared_ptr<KernelCache> cache_;
+  std::string version_;
+  Jit jit_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache) {
+  return std::make_shared<const CpuBackend>(options, std::move(cache));
+}
+
+}  // namespace tenon::runtime::cpu
