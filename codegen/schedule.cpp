@@ -61,6 +61,7 @@ std::string text(const AttendSchedule& s) {
 }  // namespace
 
 Schedule choose_schedule(const Kernel& kernel, const Target& target) {
+  if (target.kind == TargetKind::cpu) return choose_cpu_schedule(kernel, target);
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: return choose_map_schedule(kernel, target);
     case ir::KernelClass::reduce: return choose_reduce_schedule(kernel, target);

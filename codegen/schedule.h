@@ -67,9 +67,6 @@ using Schedule = std::variant<MapSchedule, ReduceSchedule, ContractSchedule, Att
 /// The heuristics' choice for `kernel` on `target`; the kernel's own schedule is not looked at.
 Schedule choose_schedule(const Kernel& kernel, const Target& target);
 
-/// The same for a CPU target.
-Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
-
 /// "map threads=256 vector=4 unroll=1".
 std::string print(const Schedule& schedule);
 

@@ -8,5 +8,7 @@ namespace tenon::codegen {
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+/// For every class on a CPU (codegen/schedule_cpu.cpp).
+Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
 
 }  // namespace tenon::codegen

@@ -1,7 +1,7 @@
 // The heuristics' choice of the CPU target's numbers: vector widths, grains, cache blocks.
 #include <algorithm>
 
-#include "codegen/kernel.h"
+#include "codegen/schedule_choices.h"
 
 namespace tenon::codegen {
 namespace {
@@ -69,16 +69,19 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
   schedule.vector = lanes_for(kernel, target);
   const int kept = last_axis(kernel, false), reduced = last_axis(kernel, true);
-  const bool columns = kept >= 0 && (reduced < 0 || contiguous_accesses(kernel, kept) > contiguous_accesses(kernel, reduced));
+  const bool columns =
+      kept >= 0 && (reduced < 0 || contiguous_accesses(kernel, kept) > contiguous_accesses(kernel, reduced));
   schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
   std::int64_t row = 1, rows = 1;
   for (const Axis& axis : kernel.axes) {
     const SymbolBounds range = axis.extent.bounds(kernel.symbols);
-    const std::int64_t typical = axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
+    const std::int64_t typical =
+        axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
     (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
   }
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
-  if (rows < 4 * target.threads && row >= (1 << 16)) schedule.splits = static_cast<int>(std::clamp<std::int64_t>(row >> 15, 1, 64));
+  if (rows < 4 * target.threads && row >= (1 << 16))
+    schedule.splits = static_cast<int>(std::clamp<std::int64_t>(row >> 15, 1, 64));
   return schedule;
 }
 

@@ -28,7 +28,7 @@ struct Source {
 
   // CPU: a second function of the same signature that runs after every task of the first, on `finish_grid` tasks, and
   // combines what they left in `scratch_bytes` bytes of scratch, passed as one more pointer. Empty: none.
-  std::string finish_entry;
+  std::string finish_entry = {};
   Dim finish_grid = 0;
   Dim scratch_bytes = 0;
 };

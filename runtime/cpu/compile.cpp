@@ -43,15 +43,17 @@ std::unique_ptr<llvm::TargetMachine> make_machine(const std::string& triple, con
   std::string complaint;
   const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, complaint);
   if (!found) throw Error(ErrorKind::unsupported, "LLVM has no target " + triple + ": " + complaint);
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
-      triple, target.cpu, target.features, llvm::TargetOptions(), llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.features,
+                                                                         llvm::TargetOptions(), llvm::Reloc::PIC_,
+                                                                         std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
 std::unique_ptr<llvm::Module> parse(const std::string& text, llvm::LLVMContext& context) {
   llvm::SMDiagnostic diagnostic;
   std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, diagnostic, context);
   if (!module)
-    throw Error(ErrorKind::compile, fmt::format("LLVM refused generated code: line {}: {}", diagnostic.getLineNo(), diagnostic.getMessage().str()));
+    throw Error(ErrorKind::compile, fmt::format("LLVM refused generated code: line {}: {}", diagnostic.getLineNo(),
+                                                diagnostic.getMessage().str()));
   return module;
 }
 
@@ -73,7 +75,8 @@ void run_passes(llvm::Module& module) {
     if (!function.isDeclaration()) passes.run(function, functions);
 }
 
-std::string generate(const std::string& text, const codegen::Target& target, llvm::CodeGenFileType type, CompileStatistics& statistics) {
+std::string generate(const std::string& text, const codegen::Target& target, llvm::CodeGenFileType type,
+                     CompileStatistics& statistics) {
   initialize_llvm();
   llvm::LLVMContext context;
   auto start = Clock::now();

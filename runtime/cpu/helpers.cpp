@@ -11,12 +11,12 @@
 
 // SLEEF's symbols are only named here, never called, so that one signature serves them all.
 extern "C" {
-#define DECLARE(name)                   \
-  void Sleef_##name##f4_u10sse2();      \
-  void Sleef_##name##d2_u10sse2();      \
-  void Sleef_##name##f8_u10avx2();      \
-  void Sleef_##name##d4_u10avx2();      \
-  void Sleef_##name##f16_u10avx512f();  \
+#define DECLARE(name)                  \
+  void Sleef_##name##f4_u10sse2();     \
+  void Sleef_##name##d2_u10sse2();     \
+  void Sleef_##name##f8_u10avx2();     \
+  void Sleef_##name##d4_u10avx2();     \
+  void Sleef_##name##f16_u10avx512f(); \
   void Sleef_##name##d8_u10avx512f();
 TENON_SLEEF(DECLARE)
 #undef DECLARE
@@ -48,13 +48,13 @@ void* address(Function* function) {
 }  // namespace
 
 std::span<const Helper> helpers() {
-#define ROWS(name)                                                                 \
-  {"Sleef_" #name "f4_u10sse2", address(Sleef_##name##f4_u10sse2)},               \
-  {"Sleef_" #name "d2_u10sse2", address(Sleef_##name##d2_u10sse2)},               \
-  {"Sleef_" #name "f8_u10avx2", address(Sleef_##name##f8_u10avx2)},               \
-  {"Sleef_" #name "d4_u10avx2", address(Sleef_##name##d4_u10avx2)},               \
-  {"Sleef_" #name "f16_u10avx512f", address(Sleef_##name##f16_u10avx512f)},       \
-  {"Sleef_" #name "d8_u10avx512f", address(Sleef_##name##d8_u10avx512f)},
+#define ROWS(name)                                                              \
+  {"Sleef_" #name "f4_u10sse2", address(Sleef_##name##f4_u10sse2)},             \
+      {"Sleef_" #name "d2_u10sse2", address(Sleef_##name##d2_u10sse2)},         \
+      {"Sleef_" #name "f8_u10avx2", address(Sleef_##name##f8_u10avx2)},         \
+      {"Sleef_" #name "d4_u10avx2", address(Sleef_##name##d4_u10avx2)},         \
+      {"Sleef_" #name "f16_u10avx512f", address(Sleef_##name##f16_u10avx512f)}, \
+      {"Sleef_" #name "d8_u10avx512f", address(Sleef_##name##d8_u10avx512f)},
   static const Helper table[] = {
       TENON_SLEEF(ROWS)  //
       {"tenon_scratch", address(tenon_scratch)},

@@ -43,7 +43,8 @@ T check(llvm::Expected<T> value, ErrorKind kind) {
 void define_helpers(llvm::orc::LLJIT& linker, llvm::orc::JITDylib& library) {
   llvm::orc::SymbolMap symbols;
   for (const Helper& helper : helpers())
-    symbols[linker.mangleAndIntern(helper.name)] = {llvm::orc::ExecutorAddr::fromPtr(helper.address), llvm::JITSymbolFlags::Exported};
+    symbols[linker.mangleAndIntern(helper.name)] = {llvm::orc::ExecutorAddr::fromPtr(helper.address),
+                                                    llvm::JITSymbolFlags::Exported};
   check(library.define(llvm::orc::absoluteSymbols(std::move(symbols))), ErrorKind::internal);
 }
 

@@ -155,9 +155,10 @@ void launch(const runtime::cpu::LoadedObject& object, const std::string& entry, 
 
 }  // namespace
 
-std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::HostArray>& inputs, const RunOptions& options) {
+std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::HostArray>& inputs,
+                               const RunOptions& options) {
   const codegen::Target target = test_target(options);
-  if (!options.keep_schedule) kernel.schedule = codegen::choose_cpu_schedule(kernel, target);
+  if (!options.keep_schedule) kernel.schedule = codegen::choose_schedule(kernel, target);
   const codegen::Source source = codegen::emit_llvm(kernel, target);
   const runtime::cpu::Object object = runtime::cpu::compile(source.text, target);
   const runtime::cpu::LoadedObject loaded = runtime::cpu::Jit().load(object.bytes);

@@ -32,8 +32,8 @@ struct KernelBuilder {
   void symbol(const std::string& name, SymbolBounds bounds = {0, 1 << 20, 1});
 };
 
-/// Runs `kernel` on this machine with the CPU heuristics' schedule (or its own). `inputs` in operand order; the outputs'
-/// shapes are evaluated at `bindings`. Output memory is surrounded by guard bands, which are checked.
+/// Runs `kernel` on this machine with the CPU heuristics' schedule (or its own). `inputs` in operand order; the
+/// outputs' shapes are evaluated at `bindings`. Output memory is surrounded by guard bands, which are checked.
 struct RunOptions {
   Bindings bindings = {};
   bool keep_schedule = false;
@@ -41,7 +41,8 @@ struct RunOptions {
   int threads = 1;
   std::size_t misalign = 0;  ///< bytes by which outputs are off a 64-byte boundary
 };
-std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::HostArray>& inputs, const RunOptions& options = {});
+std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::HostArray>& inputs,
+                               const RunOptions& options = {});
 
 codegen::Target test_target(const RunOptions& options = {});
 
@@ -53,7 +54,8 @@ std::vector<float> numbers(std::size_t count, float low, float high, std::uint32
 template <typename T>
 ir::HostArray array_of(DType dtype, std::vector<std::int64_t> shape, const std::vector<T>& values) {
   ir::HostArray array{dtype, std::move(shape), std::vector<std::byte>(values.size() * sizeof(T))};
-  for (std::size_t i = 0; i < array.bytes.size(); ++i) array.bytes[i] = reinterpret_cast<const std::byte*>(values.data())[i];
+  for (std::size_t i = 0; i < array.bytes.size(); ++i)
+    array.bytes[i] = reinterpret_cast<const std::byte*>(values.data())[i];
   return array;
 }
 template <typename T>

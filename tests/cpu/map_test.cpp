@@ -44,7 +44,8 @@ double worst_ulps(Op op, const std::vector<float>& inputs, double (*expected)(do
 }
 
 std::vector<float> spread_of_magnitudes() {
-  std::vector<float> values{0.0F, -0.0F, INFINITY, -INFINITY, NAN, 1e-45F, -1e-45F, 1e-38F, 88.8F, -87.4F, -103.9F, 9.01F, 200.F, -200.F};
+  std::vector<float> values{0.0F,   -0.0F, INFINITY, -INFINITY, NAN,   1e-45F, -1e-45F,
+                            1e-38F, 88.8F, -87.4F,   -103.9F,   9.01F, 200.F,  -200.F};
   for (const float scale : {1e-30F, 1e-6F, 0.1F, 1.F, 10.F, 100.F})
     for (const float value : numbers(2000, -scale, scale)) values.push_back(value);
   return values;
@@ -63,7 +64,9 @@ TEST(CpuMap, EveryRegisterWidthAgrees) {
   const auto native = run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)})[0];
   const int width = test_target().vector_bytes;
   for (int bytes = 16; bytes < width; bytes *= 2)
-    EXPECT_EQ(run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)}, {.bindings = {}, .vector_bytes = bytes})[0].bytes, native.bytes) << bytes;
+    EXPECT_EQ(run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)}, {.bindings = {}, .vector_bytes = bytes})[0].bytes,
+              native.bytes)
+        << bytes;
 }
 
 TEST(CpuMap, TanhAndExpWrittenOutStayWithinFourUlps) {
@@ -114,7 +117,8 @@ TEST(CpuMap, ARowIsBroadcastAndSymbolicExtentsAreArguments) {
   for (const std::int64_t n : {0, 1, 7, 40}) {
     const auto size = static_cast<std::size_t>(n), width = 2 * size + 1;
     const auto a = numbers(size * width, -1, 1), b = numbers(width, -1, 1, 2), c = numbers(size, -1, 1, 3);
-    const auto out = to_floats(run(k.kernel, {floats({n, 2 * n + 1}, a), floats({2 * n + 1}, b), floats({n}, c)}, {.bindings = {{"rows", n}}})[0]);
+    const auto out = to_floats(run(k.kernel, {floats({n, 2 * n + 1}, a), floats({2 * n + 1}, b), floats({n}, c)},
+                                   {.bindings = {{"rows", n}}})[0]);
     for (std::size_t r = 0; r < size; ++r)
       for (std::size_t q = 0; q < width; ++q) EXPECT_EQ(out[r * width + q], (a[r * width + q] + b[q]) * c[r]);
   }
@@ -154,7 +158,8 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   k.kernel.schedule = schedule;
   const std::vector<float> x = numbers(100001, -1, 1);
   for (const std::size_t misalign : {0, 4, 60}) {
-    const auto out = to_floats(run(k.kernel, {floats({100001}, x)}, {.bindings = {}, .keep_schedule = true, .threads = 2, .misalign = misalign})[0]);
+    const auto out = to_floats(run(k.kernel, {floats({100001}, x)},
+                                   {.bindings = {}, .keep_schedule = true, .threads = 2, .misalign = misalign})[0]);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], -x[i]) << misalign << " " << i;
   }
 }

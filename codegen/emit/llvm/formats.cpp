@@ -46,7 +46,8 @@ Value* narrow_bf16(Unit& unit, Value* value) {
   Value* bits = as_bits(unit, value);
   Value* high = b.CreateLShr(bits, constant_like(bits, 16));
   Value* odd = b.CreateAnd(high, constant_like(bits, 1));
-  Value* rounded = b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, constant_like(bits, 0x7fff)), odd), constant_like(bits, 16));
+  Value* rounded =
+      b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, constant_like(bits, 0x7fff)), odd), constant_like(bits, 16));
   Value* quiet = b.CreateOr(high, constant_like(bits, 0x40));
   Value* code = b.CreateSelect(b.CreateFCmpUNO(value, value), quiet, rounded);
   return b.CreateTrunc(code, like(code, b.getInt16Ty()));
@@ -94,7 +95,8 @@ Value* to_float_odd(Unit& unit, Value* value) {
   Value* near = b.CreateFPTrunc(value, like(value, b.getFloatTy()));
   Value* back = b.CreateFPExt(near, value->getType());
   Value* inexact = b.CreateFCmpONE(back, value);
-  Value* beyond = b.CreateFCmpOGT(call_intrinsic(unit, "llvm.fabs", {back}), call_intrinsic(unit, "llvm.fabs", {value}));
+  Value* beyond =
+      b.CreateFCmpOGT(call_intrinsic(unit, "llvm.fabs", {back}), call_intrinsic(unit, "llvm.fabs", {value}));
   Value* bits = as_bits(unit, near);
   Value* below = b.CreateSelect(beyond, b.CreateSub(bits, constant_like(bits, 1)), bits);
   return as_real(unit, b.CreateSelect(inexact, b.CreateOr(below, constant_like(bits, 1)), bits));
@@ -144,7 +146,8 @@ Value* integer_to_real(Unit& unit, Value* value, DType from, DType to) {
   auto& b = unit.b;
   Type* type = like(value, compute_type_of(unit, to));
   if (from == DType::u8 || from == DType::bool_) return emit_round(unit, b.CreateUIToFP(value, type), to);
-  if (to == DType::f32 || to == DType::f64 || size_of(from) <= 2) return emit_round(unit, b.CreateSIToFP(value, type), to);
+  if (to == DType::f32 || to == DType::f64 || size_of(from) <= 2)
+    return emit_round(unit, b.CreateSIToFP(value, type), to);
   Value* wide = b.CreateSExt(value, like(value, b.getInt64Ty()));
   return widen(unit, narrow(unit, to_double_odd(unit, wide), to), to);
 }

@@ -21,12 +21,14 @@ Value* is(Unit& unit, Value* value, std::int64_t number) {
 Value* needs_step(Unit& unit, Value* rest, Value* divisor) {
   auto& b = unit.b;
   Value* zero = constant_like(rest, 0);
-  return b.CreateAnd(b.CreateICmpNE(rest, zero), b.CreateXor(b.CreateICmpSLT(rest, zero), b.CreateICmpSLT(divisor, zero)));
+  return b.CreateAnd(b.CreateICmpNE(rest, zero),
+                     b.CreateXor(b.CreateICmpSLT(rest, zero), b.CreateICmpSLT(divisor, zero)));
 }
 
 // define internal T @power_…(T a, T exponent): by squaring, as long as some lane has bits left.
 llvm::Function* power_function(Unit& unit, Type* type) {
-  const int lanes = type->isVectorTy() ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements()) : 1;
+  const int lanes =
+      type->isVectorTy() ? static_cast<int>(llvm::cast<llvm::FixedVectorType>(type)->getNumElements()) : 1;
   const std::string name = fmt::format("power.v{}i{}", lanes, type->getScalarSizeInBits());
   if (llvm::Function* known = unit.module.getFunction(name)) return known;
   auto& b = unit.b;

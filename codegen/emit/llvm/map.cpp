@@ -18,7 +18,8 @@ void store_all(Unit& unit, std::vector<Scope>& scopes, bool streaming) {
     for (const Store& store : unit.kernel.stores) evaluate(unit, scope, store.value);
   for (Scope& scope : scopes)
     for (const Store& store : unit.kernel.stores)
-      emit_store(unit, scope, store, {streaming && is_contiguous(unit, scope, store.access) && store.access.guards.empty()});
+      emit_store(unit, scope, store,
+                 {streaming && is_contiguous(unit, scope, store.access) && store.access.guards.empty()});
 }
 
 // Bytes from `address` up to the next multiple of `alignment`.
@@ -41,7 +42,8 @@ Head find_head(Unit& unit, Scope& scope, const Tiling& tiling, Value* begin) {
   for (const Store& store : unit.kernel.stores) {
     if (!is_contiguous(unit, probe, store.access) || !store.access.guards.empty()) continue;
     const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
-    Value* address = element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
+    Value* address =
+        element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
     if (!head.count) head.count = b.CreateUDiv(bytes_to(unit, address, tiling.lanes * size), constant(unit, size));
     Value* start = b.CreateGEP(b.getInt8Ty(), address, b.CreateMul(head.count, constant(unit, size)));
     Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, tiling.lanes * size), constant(unit, 0));
@@ -93,11 +95,12 @@ void emit_streamed(Unit& unit, Scope& scope, const Tiling& tiling, const Head& h
   start = b.CreateSelect(streamed, start, begin);
   stop = b.CreateSelect(streamed, stop, begin);
   emit_vectors(unit, scope, tiling, start, stop);
-  loop_in(unit, scope, constant(unit, 0), constant(unit, 2), constant(unit, 1), "edge", [&](Scope& inside, Value* edge) {
-    Value* is_first = b.CreateICmpEQ(edge, constant(unit, 0));
-    emit_masked(unit, inside, tiling, b.CreateSelect(is_first, begin, stop), b.CreateSelect(is_first, start, end));
-    inside.home = b.GetInsertBlock();
-  });
+  loop_in(
+      unit, scope, constant(unit, 0), constant(unit, 2), constant(unit, 1), "edge", [&](Scope& inside, Value* edge) {
+        Value* is_first = b.CreateICmpEQ(edge, constant(unit, 0));
+        emit_masked(unit, inside, tiling, b.CreateSelect(is_first, begin, stop), b.CreateSelect(is_first, start, end));
+        inside.home = b.GetInsertBlock();
+      });
 }
 
 void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, bool streaming, Value* begin, Value* end) {
@@ -149,8 +152,10 @@ Source emit_map(Unit& unit) {
     Value* block = chunks.is(1) ? number : b.CreateUDiv(number, chunk_count);
     Value* first = b.CreateMul(block, constant(unit, tiling.rows));
     Value* last = minimum_of(unit, b.CreateAdd(first, constant(unit, tiling.rows)), emit_dim(unit, rows));
-    Value* begin = chunks.is(1) ? constant(unit, 0) : b.CreateMul(b.CreateURem(number, chunk_count), constant(unit, tiling.chunk));
-    Value* end = minimum_of(unit, b.CreateAdd(begin, constant(unit, tiling.chunk)), emit_dim(unit, extent_of(kernel, tiling.inner)));
+    Value* begin =
+        chunks.is(1) ? constant(unit, 0) : b.CreateMul(b.CreateURem(number, chunk_count), constant(unit, tiling.chunk));
+    Value* end = minimum_of(unit, b.CreateAdd(begin, constant(unit, tiling.chunk)),
+                            emit_dim(unit, extent_of(kernel, tiling.inner)));
     loop_in(unit, task, first, last, constant(unit, 1), "row", [&](Scope& row, Value* linear) {
       bind_point(unit, row, tiling.outer, linear);
       emit_row(unit, row, tiling, schedule.streaming, begin, end);

@@ -9,7 +9,9 @@
 namespace tenon::codegen::simd {
 namespace {
 
-const Operand& operand_of(const Unit& unit, int operand) { return unit.kernel.operands[static_cast<std::size_t>(operand)]; }
+const Operand& operand_of(const Unit& unit, int operand) {
+  return unit.kernel.operands[static_cast<std::size_t>(operand)];
+}
 
 llvm::Align element_alignment(const Operand& operand) {
   return llvm::Align(static_cast<std::uint64_t>(size_of(operand.dtype)));
@@ -48,7 +50,8 @@ Value* load_contiguous(Unit& unit, const Operand& operand, Value* address, Value
 }
 
 Value* load_gathered(Unit& unit, const Operand& operand, Value* addresses, Value* mask, Type* type) {
-  return unit.b.CreateMaskedGather(type, addresses, element_alignment(operand), mask, llvm::Constant::getNullValue(type));
+  return unit.b.CreateMaskedGather(type, addresses, element_alignment(operand), mask,
+                                   llvm::Constant::getNullValue(type));
 }
 
 // Lanes that write an element which does not vary along `axis`: those at its start.
@@ -86,7 +89,8 @@ Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
   const auto affine = evaluate_affine(unit, scope, access.offset);
   const bool guard_varies = guard && lanes_of(guard) > 1;
   if (affine && affine->step.is(0) && !guard_varies)
-    return widen(unit, load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element), operand.dtype);
+    return widen(unit, load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element),
+                 operand.dtype);
 
   Type* type = vector_of(element, scope.lanes);
   Value* mask = both(unit, scope.mask, guard, scope.lanes);
@@ -95,7 +99,8 @@ Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
   if (affine && affine->step.is(1)) {
     stored = load_contiguous(unit, operand, element_address(unit, access.operand, affine->base), mask, type);
   } else {
-    Value* offsets = affine ? spread(unit, *affine, scope.lanes) : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
+    Value* offsets = affine ? spread(unit, *affine, scope.lanes)
+                            : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
     stored = load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
   }
   return widen(unit, stored, operand.dtype);
@@ -143,13 +148,15 @@ void emit_store(Unit& unit, Scope& scope, const Store& store, StoreStyle style) 
       return;
     }
     const auto bytes = static_cast<std::uint64_t>(scope.lanes * size_of(operand.dtype));
-    llvm::StoreInst* instruction = b.CreateAlignedStore(value, address, style.streaming ? llvm::Align(bytes) : element_alignment(operand));
+    llvm::StoreInst* instruction =
+        b.CreateAlignedStore(value, address, style.streaming ? llvm::Align(bytes) : element_alignment(operand));
     if (style.streaming)
       instruction->setMetadata(llvm::LLVMContext::MD_nontemporal,
                                llvm::MDNode::get(unit.context, llvm::ConstantAsMetadata::get(b.getInt32(1))));
     return;
   }
-  Value* offsets = affine ? spread(unit, *affine, scope.lanes) : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
+  Value* offsets = affine ? spread(unit, *affine, scope.lanes)
+                          : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
   b.CreateMaskedScatter(value, element_address(unit, access.operand, offsets), element_alignment(operand), mask);
 }
 

@@ -17,7 +17,9 @@ struct Context {
   DType dtype;  // of the operands
 };
 
-Value* copysign(Unit& unit, Value* magnitude, Value* sign) { return call_intrinsic(unit, "llvm.copysign", {magnitude, sign}); }
+Value* copysign(Unit& unit, Value* magnitude, Value* sign) {
+  return call_intrinsic(unit, "llvm.copysign", {magnitude, sign});
+}
 
 Value* real_mod(const Context& c, const Args& a) {
   auto& b = c.unit.b;
@@ -33,7 +35,8 @@ Value* real_floor_div(const Context& c, const Args& a) {
   Value* zero = real_like(a[0], 0);
   Value* rest = b.CreateFRem(a[0], a[1]);
   Value* quotient = b.CreateFDiv(b.CreateFSub(a[0], rest), a[1]);
-  Value* differ = b.CreateAnd(b.CreateXor(b.CreateFCmpOLT(rest, zero), b.CreateFCmpOLT(a[1], zero)), b.CreateFCmpUNE(rest, zero));
+  Value* differ =
+      b.CreateAnd(b.CreateXor(b.CreateFCmpOLT(rest, zero), b.CreateFCmpOLT(a[1], zero)), b.CreateFCmpUNE(rest, zero));
   quotient = b.CreateSelect(differ, b.CreateFSub(quotient, real_like(a[0], 1)), quotient);
   Value* plain = b.CreateFDiv(a[0], a[1]);
   Value* whole = call_intrinsic(c.unit, "llvm.rint", {quotient});
@@ -105,11 +108,11 @@ struct Routine {
 };
 
 constexpr Routine kRoutines[] = {
-    {":floor_div", floor_div}, {":floor_mod", floor_mod},   {":power", power},      {":neg", neg},
-    {":abs", absolute},        {":sign", sign},             {":rsqrt", rsqrt},      {":reciprocal", reciprocal},
-    {":identity", identity},   {":minimum", minimum},       {":maximum", maximum},  {":clamp", clamp},
-    {":where", where},         {":not", logical_not},       {":left_shift", shift_left},
-    {":right_shift", shift_right}, {":isinf", is_inf},      {":isfinite", is_finite},
+    {":floor_div", floor_div}, {":floor_mod", floor_mod}, {":power", power},           {":neg", neg},
+    {":abs", absolute},        {":sign", sign},           {":rsqrt", rsqrt},           {":reciprocal", reciprocal},
+    {":identity", identity},   {":minimum", minimum},     {":maximum", maximum},       {":clamp", clamp},
+    {":where", where},         {":not", logical_not},     {":left_shift", shift_left}, {":right_shift", shift_right},
+    {":isinf", is_inf},        {":isfinite", is_finite},
 };
 
 struct Instruction {
@@ -180,7 +183,8 @@ Value* emit_spelled(Unit& unit, std::string_view spelling, DType dtype, const st
   return nullptr;
 }
 
-Value* emit_map_op(Unit& unit, ir::Op op, const std::vector<DType>& dtypes, DType result, const std::vector<Value*>& args) {
+Value* emit_map_op(Unit& unit, ir::Op op, const std::vector<DType>& dtypes, DType result,
+                   const std::vector<Value*>& args) {
   const std::string_view spelling = ir::text_for(ir::info(op), dtypes.back()).llvm;
   if (spelling == ":cast") return emit_cast(unit, args[0], dtypes[0], result);
   if (spelling == ":bitcast") return emit_bitcast(unit, args[0], dtypes[0], result);

@@ -1,6 +1,295 @@
-#include "codegen/emit/llvm/classes.h"
+// Reduce kernels: for each row a sweep over the reduced axes per round, elements being read again from the caches.
+// Few long rows are cut into parts that a second function combines in order, so that the result does not depend on the
+// number of threads.
+#include "codegen/emit/cuda/rounds.h"
+#include "codegen/emit/llvm/accumulate.h"
+#include "codegen/emit/llvm/ops.h"
+#include "codegen/emit/llvm/rows.h"
+
 namespace tenon::codegen::simd {
-Source emit_reduce(Unit&) { return {}; }
-Source emit_contract(Unit&) { return {}; }
-Source emit_attend(Unit&) { return {}; }
+namespace {
+
+using cuda::Rounds;
+using cuda::Sweep;
+
+// One reduction's accumulators as variables of the function.
+struct Accumulator {
+  llvm::AllocaInst* value = nullptr;
+  llvm::AllocaInst* index = nullptr;
+};
+
+Accumulator make_accumulator(Unit& unit, const Instr& reduce, int lanes) {
+  const Partial start = identity_of(unit, reduce, lanes);
+  Accumulator accumulator;
+  accumulator.value = variable(unit, start.value->getType(), "sum");
+  unit.b.CreateStore(start.value, accumulator.value);
+  if (!start.index) return accumulator;
+  accumulator.index = variable(unit, start.index->getType(), "where");
+  unit.b.CreateStore(start.index, accumulator.index);
+  return accumulator;
 }
+
+Partial read(Unit& unit, const Accumulator& accumulator) {
+  const auto load = [&](llvm::AllocaInst* at) -> Value* {
+    return at ? unit.b.CreateLoad(at->getAllocatedType(), at) : nullptr;
+  };
+  return {load(accumulator.value), load(accumulator.index)};
+}
+
+void write(Unit& unit, const Accumulator& accumulator, const Partial& partial) {
+  unit.b.CreateStore(partial.value, accumulator.value);
+  if (accumulator.index) unit.b.CreateStore(partial.index, accumulator.index);
+}
+
+// The number of the element among those of its row.
+Value* element_number(Unit& unit, Scope& scope, const Instr& reduce) {
+  std::vector<Index> coordinates;
+  Shape shape;
+  for (const int axis : reduce.axes) {
+    coordinates.push_back(Index::axis(axis));
+    shape.push_back(extent_of(unit.kernel, axis));
+  }
+  return splat(unit, evaluate_index(unit, scope, linearize(coordinates, shape)), scope.lanes);
+}
+
+void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Accumulator& accumulator, bool masked) {
+  Partial element{evaluate_lanes(unit, scope, reduce.args[0]), nullptr};
+  if (masked && scope.mask)
+    element.value = unit.b.CreateSelect(scope.mask, element.value, identity_of(unit, reduce, scope.lanes).value);
+  if (carries_index(reduce)) element.index = element_number(unit, scope, reduce);
+  write(unit, accumulator, accumulate(unit, reduce, read(unit, accumulator), element));
+}
+
+// What one sweep does at each of `scopes`; accumulators[r][s] belongs to reduction r and scope s.
+void emit_elements(Unit& unit, const Sweep& sweep, std::vector<Scope>& scopes,
+                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked) {
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (std::size_t s = 0; s < scopes.size(); ++s)
+      accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked);
+  for (const int store : sweep.stores)
+    for (Scope& scope : scopes) emit_store(unit, scope, unit.kernel.stores[static_cast<std::size_t>(store)]);
+}
+
+std::vector<Scope*> pointers_to(std::vector<Scope>& scopes) {
+  std::vector<Scope*> pointers;
+  for (Scope& scope : scopes) pointers.push_back(&scope);
+  return pointers;
+}
+
+// Partials of one sweep: [reduction][row].
+using Partials = std::vector<std::vector<Partial>>;
+
+Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows,
+                       const Part& part) {
+  std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  for_points(unit, pointers_to(rows), plan.reduced, part,
+             [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false); });
+  Partials partials(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
+  return partials;
+}
+
+Partials sweep_row(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows, const Part& part) {
+  std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (int i = 0; i < plan.vectors; ++i)
+      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  const int inner = plan.reduced.back();
+  const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
+  for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
+    const bool is_part = inner == part.axis;
+    Value* begin = is_part ? part.begin : constant(unit, 0);
+    Value* end = is_part ? part.end : emit_dim(unit, extent_of(unit.kernel, inner));
+    for_lanes(unit, scopes[0], inner, begin, end, plan.lanes, plan.vectors,
+              [&](std::vector<Scope>& lanes) { emit_elements(unit, sweep, lanes, accumulators, true); });
+  });
+  Partials partials;
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+    const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+    Partial all = read(unit, accumulators[r][0]);
+    for (int i = 1; i < plan.vectors; ++i)
+      all = merge(unit, reduce, all, read(unit, accumulators[r][static_cast<std::size_t>(i)]));
+    partials.push_back({fold_lanes(unit, reduce, all)});
+  }
+  return partials;
+}
+
+Partials emit_sweep(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows, const Part& part) {
+  return plan.columns ? sweep_columns(unit, plan, sweep, rows, part) : sweep_row(unit, plan, sweep, rows, part);
+}
+
+void bind_results(const Sweep& sweep, std::vector<Scope>& rows, const Partials& partials) {
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (std::size_t s = 0; s < rows.size(); ++s) rows[s].values[sweep.reduces[r]] = result_of(partials[r][s]);
+}
+
+void store_rows(Unit& unit, const Rounds& rounds, std::vector<Scope>& rows) {
+  for (Scope& row : rows) {
+    for (const int store : rounds.row_stores) {
+      row.home = unit.b.GetInsertBlock();
+      emit_store(unit, row, unit.kernel.stores[static_cast<std::size_t>(store)]);
+    }
+  }
+}
+
+// ---- splitting ----------------------------------------------------------------------------------------------------
+
+// Where partial `slot` of part `part` of the row lies in scratch: rows are consecutive, so that lanes are.
+Value* scratch_address(Unit& unit, Scope& row, const RowPlan& plan, std::size_t slot, Value* part, Type* type) {
+  auto& b = unit.b;
+  std::vector<Index> coordinates;
+  Shape shape;
+  for (const int axis : plan.kept) {
+    coordinates.push_back(Index::axis(axis));
+    shape.push_back(extent_of(unit.kernel, axis));
+  }
+  Value* rows = emit_dim(unit, point_count(unit.kernel, plan.kept));
+  Value* number = evaluate_affine(unit, row, linearize(coordinates, shape))->base;
+  Value* base =
+      b.CreateMul(b.CreateMul(rows, constant(unit, plan.splits)), constant(unit, static_cast<std::int64_t>(8 * slot)));
+  Value* start = b.CreateGEP(b.getInt8Ty(), unit.operands.back(), base);
+  return b.CreateGEP(type, start, b.CreateAdd(b.CreateMul(part, rows), number));
+}
+
+void save(Unit& unit, Scope& row, const RowPlan& plan, std::size_t slot, Value* part, Value* value) {
+  auto& b = unit.b;
+  if (value->getType()->getScalarType()->isIntegerTy(1))
+    value = b.CreateZExt(value, vector_of(b.getInt8Ty(), lanes_of(value)));
+  Value* address = scratch_address(unit, row, plan, slot, part, value->getType()->getScalarType());
+  if (row.mask && lanes_of(value) > 1) {
+    b.CreateMaskedStore(value, address, llvm::Align(1), row.mask);
+  } else {
+    b.CreateAlignedStore(value, address, llvm::Align(1));
+  }
+}
+
+Value* restore(Unit& unit, Scope& row, const RowPlan& plan, std::size_t slot, Value* part, Type* type) {
+  auto& b = unit.b;
+  Type* element = type->getScalarType();
+  const bool is_bool = element->isIntegerTy(1);
+  if (is_bool) element = b.getInt8Ty();
+  Type* stored = vector_of(element, row.lanes);
+  Value* address = scratch_address(unit, row, plan, slot, part, element);
+  Value* value = row.mask ? static_cast<Value*>(b.CreateMaskedLoad(stored, address, llvm::Align(1), row.mask,
+                                                                   llvm::Constant::getNullValue(stored)))
+                          : b.CreateAlignedLoad(stored, address, llvm::Align(1));
+  return is_bool ? b.CreateICmpNE(value, constant_like(value, 0)) : value;
+}
+
+void save_partials(Unit& unit, const RowPlan& plan, std::vector<Scope>& rows, Value* part, const Partials& partials) {
+  std::size_t slot = 0;
+  for (const std::vector<Partial>& of_rows : partials) {
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+      save(unit, rows[s], plan, slot, part, of_rows[s].value);
+      if (of_rows[s].index) save(unit, rows[s], plan, slot + 1, part, of_rows[s].index);
+    }
+    slot += 2;
+  }
+}
+
+// Merges the parts of each reduction in order.
+Partials combine_parts(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows) {
+  std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (Scope& row : rows)
+      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), row.lanes));
+  for (Scope& row : rows) row.home = unit.b.GetInsertBlock();
+  emit_loop(unit, constant(unit, 0), constant(unit, plan.splits), constant(unit, 1), "part", [&](Value* part) {
+    for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+      const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+      for (std::size_t s = 0; s < rows.size(); ++s) {
+        const Partial so_far = read(unit, accumulators[r][s]);
+        Scope inside = child_of(rows[s], unit);
+        Partial next{restore(unit, inside, plan, 2 * r, part, so_far.value->getType()), nullptr};
+        if (so_far.index) next.index = restore(unit, inside, plan, 2 * r + 1, part, so_far.index->getType());
+        write(unit, accumulators[r][s], merge(unit, reduce, so_far, next));
+      }
+    }
+  });
+  for (Scope& row : rows) row.home = unit.b.GetInsertBlock();
+  Partials partials(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
+  return partials;
+}
+
+// Part `number` of the split axis, in whole vectors.
+Part part_of(Unit& unit, const RowPlan& plan, Value* number) {
+  auto& b = unit.b;
+  Value* extent = emit_dim(unit, extent_of(unit.kernel, plan.split_axis));
+  Value* size = ceil_div(unit, ceil_div(unit, extent, plan.splits), plan.lanes);
+  size = b.CreateMul(size, constant(unit, plan.lanes));
+  Value* begin = minimum_of(unit, b.CreateMul(number, size), extent);
+  return {plan.split_axis, begin, minimum_of(unit, b.CreateAdd(begin, size), extent)};
+}
+
+void for_group_block(Unit& unit, Scope& task, const RowPlan& plan, Value* block,
+                     const std::function<void(std::vector<Scope>&)>& body) {
+  auto& b = unit.b;
+  Value* first = b.CreateMul(block, constant(unit, plan.groups));
+  Value* last =
+      minimum_of(unit, b.CreateAdd(first, constant(unit, plan.groups)), emit_dim(unit, group_count(unit.kernel, plan)));
+  loop_in(unit, task, first, last, constant(unit, 1), "row",
+          [&](Scope& inside, Value* group) { for_group(unit, inside, plan, group, body); });
+}
+
+Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
+  const Kernel& kernel = unit.kernel;
+  const Sweep& sweep = rounds.sweeps[0];
+  Source source;
+  const Dim groups = group_count(kernel, plan);
+  source.launch.grid_x = groups * Dim(plan.splits);
+  source.scratch_bytes =
+      point_count(kernel, plan.kept) * Dim(static_cast<std::int64_t>(16 * sweep.reduces.size()) * plan.splits);
+  source.finish_entry = kernel.name + "_finish";
+  source.finish_grid = groups;
+
+  const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size() + 1);
+  Scope root = root_scope(unit);
+  for_tasks(unit, root, range, [&](Scope& task, Value* number) {
+    Value* splits = constant(unit, plan.splits);
+    Value* part = unit.b.CreateURem(number, splits);
+    const Part bounds = part_of(unit, plan, part);
+    for_group_block(unit, task, plan, unit.b.CreateUDiv(number, splits), [&](std::vector<Scope>& rows) {
+      save_partials(unit, plan, rows, part, emit_sweep(unit, plan, sweep, rows, bounds));
+    });
+  });
+  end_function(unit);
+
+  const TaskRange finish = begin_function(unit, source.finish_entry, kernel.operands.size() + 1);
+  Scope finish_root = root_scope(unit);
+  for_tasks(unit, finish_root, finish, [&](Scope& task, Value* number) {
+    for_group_block(unit, task, plan, number, [&](std::vector<Scope>& rows) {
+      bind_results(sweep, rows, combine_parts(unit, plan, sweep, rows));
+      store_rows(unit, rounds, rows);
+    });
+  });
+  return source;
+}
+
+}  // namespace
+
+Source emit_reduce(Unit& unit) {
+  const Kernel& kernel = unit.kernel;
+  const Rounds rounds = cuda::rounds_of(kernel);
+  const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty();
+  const RowPlan plan = plan_rows(kernel, may_split);
+  if (plan.splits > 1) return emit_split(unit, plan, rounds);
+  Source source;
+  source.launch.grid_x = ceil_div(group_count(kernel, plan), plan.groups);
+  const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());
+  Scope root = root_scope(unit);
+  for_tasks(unit, root, range, [&](Scope& task, Value* number) {
+    for_group_block(unit, task, plan, number, [&](std::vector<Scope>& rows) {
+      for (const Sweep& sweep : rounds.sweeps) bind_results(sweep, rows, emit_sweep(unit, plan, sweep, rows, {}));
+      store_rows(unit, rounds, rows);
+    });
+  });
+  return source;
+}
+
+}  // namespace tenon::codegen::simd

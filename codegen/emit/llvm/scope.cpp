@@ -1,6 +1,8 @@
 // Scopes and the evaluation of instructions and index expressions in them.
 #include "codegen/emit/llvm/scope.h"
 
+#include <algorithm>
+
 #include "codegen/emit/llvm/ops.h"
 #include "ir/check.h"
 
@@ -72,9 +74,9 @@ class At {
 };
 
 // The outermost scope in which a value that varies along `axes` can be computed.
-Scope& outermost(Scope& scope, std::uint64_t axes, bool uses_results) {
+Scope& outermost(Scope& scope, std::uint64_t axes, bool results) {
   Scope* at = &scope;
-  while (at->parent && (axes & ~at->parent->bound) == 0 && !(uses_results && at->holds_results)) at = at->parent;
+  while (at->parent && (axes & ~at->parent->bound) == 0 && !(results && at->holds_results)) at = at->parent;
   return *at;
 }
 
@@ -86,25 +88,6 @@ Value* find_value(Scope& scope, InstrId id) {
   for (Scope* at = &scope; at; at = at->parent)
     if (const auto found = at->values.find(id); found != at->values.end()) return found->second;
   return nullptr;
-}
-
-// Whether a reduction or contraction stands below `id`.
-bool uses_results(const Kernel& kernel, InstrId id) {
-  const Instr& instr = kernel.instr(id);
-  if (instr.kind == InstrKind::reduce || instr.kind == InstrKind::contract) return true;
-  for (const InstrId arg : instr.args)
-    if (uses_results(kernel, arg)) return true;
-  const auto in_index = [&](const Index& index) {
-    for (const int value : index.values())
-      if (uses_results(kernel, value)) return true;
-    return false;
-  };
-  if (in_index(instr.index) || in_index(instr.access.offset)) return true;
-  for (const Guard& guard : instr.guards)
-    if (in_index(guard.index)) return true;
-  for (const Guard& guard : instr.access.guards)
-    if (in_index(guard.index)) return true;
-  return false;
 }
 
 Value* emit_literal(Unit& unit, const Instr& instr) {
@@ -123,8 +106,7 @@ Value* emit_instr(Unit& unit, Scope& scope, const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::literal: return emit_literal(unit, instr);
     case InstrKind::load: return emit_load(unit, scope, instr.access);
-    case InstrKind::index:
-      return emit_cast(unit, evaluate_index(unit, scope, instr.index), DType::i64, instr.dtype);
+    case InstrKind::index: return emit_cast(unit, evaluate_index(unit, scope, instr.index), DType::i64, instr.dtype);
     case InstrKind::inside: {
       Value* holds = evaluate_guards(unit, scope, instr.guards);
       return holds ? holds : b.getTrue();
@@ -155,7 +137,7 @@ Value* emit_instr(Unit& unit, Scope& scope, const Instr& instr) {
 Value* evaluate(Unit& unit, Scope& scope, InstrId id) {
   if (Value* value = find_value(scope, id)) return value;
   const Instr& instr = unit.kernel.instr(id);
-  Scope& home = outermost(scope, instr.depends, uses_results(unit.kernel, id));
+  Scope& home = outermost(scope, instr.depends, unit.uses_results[static_cast<std::size_t>(id)]);
   const At at(unit, home);
   Value* value = emit_instr(unit, home, instr);
   return home.values[id] = value;
@@ -182,10 +164,10 @@ std::uint64_t dependence(const Kernel& kernel, const Index& index) {
 
 namespace {
 
-bool index_uses_results(const Kernel& kernel, const Index& index) {
-  for (const int value : index.values())
-    if (uses_results(kernel, value)) return true;
-  return false;
+bool index_uses_results(const Unit& unit, const Index& index) {
+  const std::vector<int> values = index.values();
+  return std::any_of(values.begin(), values.end(),
+                     [&](int id) { return unit.uses_results[static_cast<std::size_t>(id)]; });
 }
 
 bool fits_31_bits(const Unit& unit, const Index& index) {
@@ -247,7 +229,7 @@ Value* emit_sum(Unit& unit, Scope& home, const Index& index) {
   std::vector<IndexTerm> outer, inner;
   for (const IndexTerm& term : index.terms()) {
     const Index alone = Index::sum(0, {term});
-    Scope& at = outermost(home, dependence(unit.kernel, alone), index_uses_results(unit.kernel, alone));
+    Scope& at = outermost(home, dependence(unit.kernel, alone), index_uses_results(unit, alone));
     (&at == &home ? inner : outer).push_back(term);
   }
   Value* sum = nullptr;
@@ -281,7 +263,7 @@ Value* evaluate_base(Unit& unit, Scope& scope, const Index& index) {
 
 Value* evaluate_index(Unit& unit, Scope& scope, const Index& index) {
   if (index.is_constant()) return emit_dim(unit, index.constant());
-  Scope& home = outermost(scope, dependence(unit.kernel, index), index_uses_results(unit.kernel, index));
+  Scope& home = outermost(scope, dependence(unit.kernel, index), index_uses_results(unit, index));
   const std::string text = index.str();
   for (Scope* at = &home; at; at = at->parent)
     if (const auto found = at->indices.find(text); found != at->indices.end()) return found->second;

@@ -21,8 +21,8 @@ struct Scope {
   std::vector<Value*> axes;          ///< i64; of the vector axis: its value in lane 0
   int vector_axis = -1;              ///< lane l of it is axes[vector_axis] + l
   int lanes = 1;
-  Value* mask = nullptr;             ///< lanes in use; null: all
-  bool holds_results = false;        ///< reductions and contractions are bound here: what uses them stays inside
+  Value* mask = nullptr;       ///< lanes in use; null: all
+  bool holds_results = false;  ///< reductions and contractions are bound here: what uses them stays inside
   std::map<InstrId, Value*> values;
   std::map<std::string, Value*> indices;
 };

@@ -52,7 +52,8 @@ Value* call_sleef(Unit& unit, std::string_view name, const std::vector<Value*>& 
   const bool is_double = element->isDoubleTy();
   const int lanes = lanes_of(args[0]);
   const int width = unit.target.vector_bytes / (is_double ? 8 : 4);
-  const auto callee = declare(unit, sleef_symbol(name, is_double, unit.target.vector_bytes), vector_of(element, width), args.size());
+  const auto callee =
+      declare(unit, sleef_symbol(name, is_double, unit.target.vector_bytes), vector_of(element, width), args.size());
   std::vector<Value*> results;
   for (int from = 0; from < lanes; from += width) {
     std::vector<Value*> pieces;

@@ -1,13 +1,37 @@
 // The module, its types and its control flow; and dimensions, read from their canonical text.
 #include "codegen/emit/llvm/unit.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "ir/check.h"
 
 namespace tenon::codegen::simd {
 
-Unit::Unit(const Kernel& k, const Target& t) : kernel(k), target(t), module(k.name, context), b(context) {
+namespace {
+
+std::vector<bool> find_uses_of_results(const Kernel& kernel) {
+  std::vector<bool> uses;
+  const auto in_index = [&](const Index& index) {
+    const std::vector<int> values = index.values();
+    return std::any_of(values.begin(), values.end(), [&](int id) { return uses[static_cast<std::size_t>(id)]; });
+  };
+  const auto in_guard = [&](const Guard& guard) { return in_index(guard.index); };
+  for (const Instr& instr : kernel.body) {
+    bool found = instr.kind == InstrKind::reduce || instr.kind == InstrKind::contract;
+    for (const InstrId arg : instr.args) found = found || uses[static_cast<std::size_t>(arg)];
+    found = found || in_index(instr.index) || in_index(instr.access.offset);
+    found = found || std::any_of(instr.guards.begin(), instr.guards.end(), in_guard);
+    found = found || std::any_of(instr.access.guards.begin(), instr.access.guards.end(), in_guard);
+    uses.push_back(found);
+  }
+  return uses;
+}
+
+}  // namespace
+
+Unit::Unit(const Kernel& k, const Target& t)
+    : kernel(k), target(t), module(k.name, context), b(context), uses_results(find_uses_of_results(k)) {
   module.setTargetTriple("x86_64-unknown-linux-gnu");
   module.setDataLayout("e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128");
 }
@@ -155,10 +179,12 @@ class DimReader {
     while (end < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[end])) || text_[end] == '_')) ++end;
     const std::string word = text_.substr(at_, end - at_);
     at_ = end;
-    if (std::isdigit(static_cast<unsigned char>(word.back())) && (word[0] == '-' || std::isdigit(static_cast<unsigned char>(word[0]))))
+    if (std::isdigit(static_cast<unsigned char>(word.back())) &&
+        (word[0] == '-' || std::isdigit(static_cast<unsigned char>(word[0]))))
       return constant(unit_, std::stoll(word));
     const auto found = unit_.dim_values.find(word);
-    TENON_CHECK(found != unit_.dim_values.end(), "no parameter for dimension " + word + " of kernel " + unit_.kernel.name);
+    TENON_CHECK(found != unit_.dim_values.end(),
+                "no parameter for dimension " + word + " of kernel " + unit_.kernel.name);
     return found->second;
   }
 
@@ -184,7 +210,8 @@ Value* emit_dim(Unit& unit, const Dim& dim) {
   return unit.dim_values[text] = DimReader(unit, text).sum();
 }
 
-// ---- control flow -----------------------------------------------------------------------------------------------------
+// ---- control flow
+// -----------------------------------------------------------------------------------------------------
 
 llvm::AllocaInst* variable(Unit& unit, Type* type, const std::string& name) {
   const llvm::IRBuilderBase::InsertPointGuard guard(unit.b);
@@ -222,9 +249,7 @@ void emit_if(Unit& unit, Value* condition, const std::function<void()>& body) {
   b.SetInsertPoint(after);
 }
 
-Value* minimum_of(Unit& unit, Value* a, Value* b) {
-  return unit.b.CreateSelect(unit.b.CreateICmpSLT(a, b), a, b);
-}
+Value* minimum_of(Unit& unit, Value* a, Value* b) { return unit.b.CreateSelect(unit.b.CreateICmpSLT(a, b), a, b); }
 
 Value* ceil_div(Unit& unit, Value* a, std::int64_t divisor) {
   if (divisor == 1) return a;

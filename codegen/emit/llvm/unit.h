@@ -33,11 +33,13 @@ struct Unit {
   llvm::Module module;
   llvm::IRBuilder<> b;
 
+  std::vector<bool> uses_results;  ///< of each instruction: a reduction or contraction stands in it or behind it
+
   // Of the function being built (begin_function).
   llvm::Function* function = nullptr;
-  std::vector<Value*> operands;               ///< base pointers; after the kernel's own: scratch, when there is one
-  std::map<std::string, Value*> dim_values;   ///< dimensions by their text, computed in the entry block
-  Value* zeros = nullptr;                     ///< 64 zero bytes: what a load whose guard fails reads
+  std::vector<Value*> operands;              ///< base pointers; after the kernel's own: scratch, when there is one
+  std::map<std::string, Value*> dim_values;  ///< dimensions by their text, computed in the entry block
+  Value* zeros = nullptr;                    ///< 64 zero bytes: what a load whose guard fails reads
 };
 
 /// Opens `void name(ptr pointers, ptr dims, i64 begin, i64 end)`; loads `pointer_count` pointers.
@@ -67,9 +69,9 @@ Value* lane_numbers(Unit& unit, Type* type, int lanes);
 /// <0, 1, …> < count: the first `count` lanes (an i64).
 Value* first_lanes(Unit& unit, Value* count, int lanes);
 
-Value* constant(Unit& unit, std::int64_t value);             ///< i64
-Value* constant_like(const Value* like, std::int64_t value); ///< an integer of the type of `like`, splat
-Value* real_like(const Value* like, double value);           ///< a real of the type of `like`, splat
+Value* constant(Unit& unit, std::int64_t value);              ///< i64
+Value* constant_like(const Value* like, std::int64_t value);  ///< an integer of the type of `like`, splat
+Value* real_like(const Value* like, double value);            ///< a real of the type of `like`, splat
 
 // ---- dimensions and control flow ------------------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+// Reductions as accumulators: identity, combination, and the fold across lanes in a fixed order.
+#pragma once
+
+#include <utility>
+
+#include "codegen/emit/llvm/unit.h"
+
+namespace tenon::codegen::simd {
+
+/// What a reduction has found so far; `index` only of argmax and argmin.
+struct Partial {
+  Value* value = nullptr;
+  Value* index = nullptr;
+};
+
+bool carries_index(const Instr& reduce);
+/// The dtype of the elements that `reduce` combines.
+DType element_dtype(const Kernel& kernel, const Instr& reduce);
+/// The result of no elements, in `lanes` lanes.
+Partial identity_of(Unit& unit, const Instr& reduce, int lanes);
+/// With an element behind all that `a` has seen.
+Partial accumulate(Unit& unit, const Instr& reduce, const Partial& a, const Partial& element);
+/// Of two parts in any order: equal extremes go to the smaller index.
+Partial merge(Unit& unit, const Instr& reduce, const Partial& a, const Partial& b);
+/// All lanes in one, by halves.
+Partial fold_lanes(Unit& unit, const Instr& reduce, Partial a);
+/// The reduction's value.
+Value* result_of(const Partial& a);
+
+}  // namespace tenon::codegen::simd

@@ -1,0 +1,164 @@
+// Reduce kernels on the CPU, against scalar arithmetic.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/cpu/kernels.h"
+
+namespace tenon::test {
+namespace {
+
+using codegen::Index;
+using codegen::InstrId;
+using ir::Op;
+
+// out[i] = op over r of in[i, r].
+KernelBuilder rows(Op op, std::int64_t m, std::int64_t n, DType from, DType to) {
+  KernelBuilder k(ir::KernelClass::reduce);
+  const Index i = k.axis(m), r = k.axis(n, true);
+  const InstrId x = k.load(k.operand(from, {m, n}), i * n + r);
+  k.store(k.reduce(op, x, {1}, to), i, to, {m});
+  return k;
+}
+
+// out[j] = op over r of in[r, j].
+KernelBuilder columns(Op op, std::int64_t m, std::int64_t n, DType from, DType to) {
+  KernelBuilder k(ir::KernelClass::reduce);
+  const Index j = k.axis(n), r = k.axis(m, true);
+  const InstrId x = k.load(k.operand(from, {m, n}), r * n + j);
+  k.store(k.reduce(op, x, {1}, to), j, to, {n});
+  return k;
+}
+
+double sum_of(const std::vector<float>& x, std::size_t start, std::size_t count, std::size_t stride) {
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(x[start + i * stride]);
+  return sum;
+}
+
+TEST(CpuReduce, RowsOfEveryLengthAreSummed) {
+  for (const std::int64_t n : {0, 1, 5, 16, 17, 100, 1000}) {
+    const std::vector<float> x = numbers(static_cast<std::size_t>(3 * n), -1, 1);
+    const auto out = to_floats(run(rows(Op::sum, 3, n, DType::f32, DType::f32).kernel, {floats({3, n}, x)})[0]);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(out[i], sum_of(x, i * static_cast<std::size_t>(n), static_cast<std::size_t>(n), 1), 1e-4) << n;
+  }
+}
+
+TEST(CpuReduce, ColumnsOfEveryCountAreSummed) {
+  for (const std::int64_t n : {1, 5, 16, 17, 64, 150}) {
+    const std::vector<float> x = numbers(static_cast<std::size_t>(33 * n), -1, 1);
+    const auto out = to_floats(run(columns(Op::sum, 33, n, DType::f32, DType::f32).kernel, {floats({33, n}, x)})[0]);
+    for (std::size_t j = 0; j < static_cast<std::size_t>(n); ++j)
+      EXPECT_NEAR(out[j], sum_of(x, j, 33, static_cast<std::size_t>(n)), 1e-4) << n;
+  }
+}
+
+TEST(CpuReduce, AFewLongRowsAreSplitTheSameWayForAnyNumberOfThreads) {
+  const std::int64_t n = 1 << 20;
+  const std::vector<float> x = numbers(static_cast<std::size_t>(n), 0, 1);
+  KernelBuilder k = rows(Op::sum, 1, n, DType::f32, DType::f32);
+  const auto one = run(k.kernel, {floats({1, n}, x)}, {.bindings = {}, .threads = 1})[0];
+  const auto two = run(k.kernel, {floats({1, n}, x)}, {.bindings = {}, .threads = 2})[0];
+  EXPECT_EQ(one.bytes, two.bytes);
+  EXPECT_NEAR(to_floats(one)[0], sum_of(x, 0, x.size(), 1), 2);
+}
+
+TEST(CpuReduce, MaximumPropagatesNaNAndAnEmptyOneIsMinusInfinity) {
+  std::vector<float> x = numbers(200, -1, 1);
+  x[150] = NAN;
+  x[20] = 7;
+  const auto out = to_floats(run(rows(Op::max, 2, 100, DType::f32, DType::f32).kernel, {floats({2, 100}, x)})[0]);
+  EXPECT_EQ(out[0], 7);
+  EXPECT_TRUE(std::isnan(out[1]));
+  const auto empty = to_floats(run(rows(Op::max, 2, 0, DType::f32, DType::f32).kernel, {floats({2, 0}, {})})[0]);
+  EXPECT_EQ(empty[0], -std::numeric_limits<float>::infinity());
+}
+
+std::vector<std::int64_t> argmax_of(const std::vector<float>& x) {
+  const auto n = static_cast<std::int64_t>(x.size());
+  return values_of<std::int64_t>(run(rows(Op::argmax, 1, n, DType::f32, DType::i64).kernel, {floats({1, n}, x)})[0]);
+}
+
+TEST(CpuReduce, ArgmaxIsTheFirstLargestOrTheFirstNaN) {
+  std::vector<float> x(333, 1.0F);
+  x[40] = x[77] = x[300] = 5;
+  EXPECT_EQ(argmax_of(x)[0], 40);
+  x[290] = x[123] = NAN;
+  EXPECT_EQ(argmax_of(x)[0], 123);
+  EXPECT_EQ(argmax_of(std::vector<float>(50, -std::numeric_limits<float>::infinity()))[0], 0);
+  EXPECT_EQ(argmax_of({})[0], 0);
+}
+
+TEST(CpuReduce, SplitArgmaxStillFindsTheFirst) {
+  std::vector<float> x(1 << 20, 1.0F);
+  x[700000] = x[900000] = x[650001] = 3;
+  EXPECT_EQ(argmax_of(x)[0], 650001);
+}
+
+TEST(CpuReduce, ArgminOfIntegersInColumns) {
+  std::vector<std::int32_t> x(7 * 20, 9);
+  x[3 * 20 + 4] = x[5 * 20 + 4] = -2;
+  x[6 * 20 + 19] = -5;
+  const auto out = values_of<std::int64_t>(
+      run(columns(Op::argmin, 7, 20, DType::i32, DType::i64).kernel, {array_of(DType::i32, {7, 20}, x)})[0]);
+  EXPECT_EQ(out[4], 3);
+  EXPECT_EQ(out[19], 6);
+  EXPECT_EQ(out[0], 0);
+}
+
+TEST(CpuReduce, AnyAndAllOfBools) {
+  std::vector<std::uint8_t> x(3 * 50, 0);
+  for (std::size_t i = 50; i < 100; ++i) x[i] = 1;
+  x[149] = 1;
+  const auto input = array_of(DType::bool_, {3, 50}, x);
+  EXPECT_EQ(values_of<std::uint8_t>(run(rows(Op::any, 3, 50, DType::bool_, DType::bool_).kernel, {input})[0]),
+            (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_EQ(values_of<std::uint8_t>(run(rows(Op::all, 3, 50, DType::bool_, DType::bool_).kernel, {input})[0]),
+            (std::vector<std::uint8_t>{0, 1, 0}));
+}
+
+// softmax: three rounds over the same row, with a store for each element.
+TEST(CpuReduce, SoftmaxTakesThreeRounds) {
+  for (const std::int64_t n : {1, 16, 100, 777}) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(5), r = k.axis(n, true);
+    const InstrId x = k.load(k.operand(DType::f32, {5, n}), i * n + r);
+    const InstrId most = k.reduce(Op::max, x, {1}, DType::f32);
+    const InstrId e = k.map(Op::exp, {k.map(Op::sub, {x, most}, DType::f32)}, DType::f32);
+    const InstrId sum = k.reduce(Op::sum, e, {1}, DType::f32);
+    k.store(k.map(Op::div, {e, sum}, DType::f32), i * n + r, DType::f32, {5, n});
+    k.store(k.map(Op::log, {sum}, DType::f32), i, DType::f32, {5});
+    const auto size = static_cast<std::size_t>(n);
+    const std::vector<float> in = numbers(5 * size, -5, 5);
+    const auto outs = run(k.kernel, {floats({5, n}, in)});
+    const auto out = to_floats(outs[0]);
+    for (std::size_t row = 0; row < 5; ++row) {
+      double largest = -1e30, total = 0;
+      for (std::size_t c = 0; c < size; ++c) largest = std::max(largest, static_cast<double>(in[row * size + c]));
+      for (std::size_t c = 0; c < size; ++c) total += std::exp(static_cast<double>(in[row * size + c]) - largest);
+      for (std::size_t c = 0; c < size; ++c) {
+        const double expected = std::exp(static_cast<double>(in[row * size + c]) - largest) / total;
+        EXPECT_NEAR(out[row * size + c], expected, 1e-6 * expected + 1e-9) << n;
+      }
+      EXPECT_NEAR(to_floats(outs[1])[row], std::log(total), 1e-5);
+    }
+  }
+}
+
+TEST(CpuReduce, TwoReducedAxesInRowMajorOrder) {
+  KernelBuilder k(ir::KernelClass::reduce);
+  const Index i = k.axis(3), r = k.axis(4, true), s = k.axis(21, true);
+  const InstrId x = k.load(k.operand(DType::f32, {4, 3, 21}), r * 63 + i * 21 + s);
+  k.store(k.reduce(Op::sum, x, {1, 2}, DType::f32), i, DType::f32, {3});
+  k.store(k.reduce(Op::argmax, x, {1, 2}, DType::i64), i, DType::i64, {3});
+  std::vector<float> in(4 * 63, 0.5F);
+  in[2 * 63 + 1 * 21 + 17] = 4;
+  const auto outs = run(k.kernel, {floats({4, 3, 21}, in)});
+  EXPECT_EQ(to_floats(outs[0]), (std::vector<float>{42, 45.5F, 42}));
+  EXPECT_EQ(values_of<std::int64_t>(outs[1]), (std::vector<std::int64_t>{0, 2 * 21 + 17, 0}));
+}
+
+}  // namespace
+}  // namespace tenon::test
