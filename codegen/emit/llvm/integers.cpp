@@ -35,7 +35,7 @@ llvm::Function* power_function(Unit& unit, Type* type) {
   const llvm::IRBuilderBase::InsertPointGuard guard(b);
   auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type}, false),
                                           llvm::Function::InternalLinkage, name, unit.module);
-  function->copyAttributesFrom(unit.function);
+  function->setAttributes(unit.function->getAttributes());
   auto* entry = llvm::BasicBlock::Create(unit.context, "entry", function);
   auto* loop = llvm::BasicBlock::Create(unit.context, "loop", function);
   auto* done = llvm::BasicBlock::Create(unit.context, "done", function);

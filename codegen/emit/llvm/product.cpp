@@ -13,7 +13,7 @@ llvm::Function* declare_micro(Unit& unit, const std::string& name) {
   auto* signature = llvm::FunctionType::get(
       b.getVoidTy(), {b.getPtrTy(), b.getPtrTy(), b.getPtrTy(), b.getInt64Ty(), b.getInt1Ty()}, false);
   auto* function = llvm::Function::Create(signature, llvm::Function::InternalLinkage, name, unit.module);
-  function->copyAttributesFrom(unit.function);
+  function->setAttributes(unit.function->getAttributes());
   function->addFnAttr(llvm::Attribute::NoInline);
   const char* names[] = {"a", "b", "c", "depth", "first"};
   for (unsigned i = 0; i < 5; ++i) function->getArg(i)->setName(names[i]);

@@ -130,7 +130,7 @@ Value* lane_numbers(Unit& unit, Type* type, int lanes) {
 Value* first_lanes(Unit& unit, Value* count, int lanes) {
   auto& b = unit.b;
   Value* limit = b.CreateTrunc(minimum_of(unit, count, constant(unit, lanes)), b.getInt32Ty());
-  return b.CreateICmpULT(lane_numbers(unit, b.getInt32Ty(), lanes), splat(unit, limit, lanes), "mask");
+  return b.CreateICmpSLT(lane_numbers(unit, b.getInt32Ty(), lanes), splat(unit, limit, lanes), "mask");
 }
 
 Value* constant(Unit& unit, std::int64_t value) { return unit.b.getInt64(static_cast<std::uint64_t>(value)); }

@@ -66,7 +66,7 @@ int lanes_of(const Value* value);
 Value* splat(Unit& unit, Value* value, int lanes);
 /// <0, 1, 2, …> as integers of `type`.
 Value* lane_numbers(Unit& unit, Type* type, int lanes);
-/// <0, 1, …> < count: the first `count` lanes (an i64).
+/// <0, 1, …> < count: the first `count` lanes (an i64; none when it is negative).
 Value* first_lanes(Unit& unit, Value* count, int lanes);
 
 Value* constant(Unit& unit, std::int64_t value);              ///< i64
