@@ -46,9 +46,11 @@ std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays)
   return buffers;
 }
 
-std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltKernel& kernel) {
+std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltKernel& kernel, bool cpu) {
   for (const runtime::PreparedLaunch& launch : record.launches)
-    if (launch.kernel == &kernel)
+    if (launch.kernel == &kernel && cpu)
+      return fmt::format("tasks {}", launch.grid[0]);
+    else if (launch.kernel == &kernel)
       return fmt::format("grid ({}, {}, {}) block {} shared {}", launch.grid[0], launch.grid[1], launch.grid[2],
                          kernel.source.launch.block, kernel.source.launch.shared_bytes);
   return "nothing to launch at these sizes";
@@ -69,7 +71,7 @@ KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& r
   (cpu ? info.assembly : info.ptx) = disassembly;
   if (built.binary.entry) info.binary = built.binary.entry->binary;
   info.resources = built.binary.resources;
-  info.launch = launch_text(record, built);
+  info.launch = launch_text(record, built, cpu);
   info.bytes = ir::unavoidable_bytes(impl.plan, impl.plan.groups[group], record.bindings);
   return info;
 }

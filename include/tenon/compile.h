@@ -73,7 +73,7 @@ struct KernelInfo {
   std::string assembly;           ///< CPU only
   std::vector<std::byte> binary;  ///< cubin or object code
   KernelResources resources;
-  std::string launch;      ///< "grid (1024, 1, 1) block 256 shared 0"
+  std::string launch;      ///< "grid (1024, 1, 1) block 256 shared 0"; CPU: "tasks 64"
   std::int64_t bytes = 0;  ///< unavoidable traffic at the given sizes
 };
 

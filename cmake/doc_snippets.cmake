@@ -1,0 +1,54 @@
+# The C++ snippets of a Markdown page as one program: each ```cpp block becomes the body of a function, with #line
+# pointing into the page, and main() calls them in order. Written when the page changes.
+function(tenon_write_snippets page output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+  file(READ ${page} rest)
+  set(fence "```")
+  set(functions "")
+  set(calls "")
+  set(line 1)
+  set(count 0)
+  string(FIND "${rest}" "${fence}cpp\n" at)
+  while(at GREATER_EQUAL 0)
+    string(SUBSTRING "${rest}" 0 ${at} before)
+    math(EXPR at "${at} + 7")
+    string(SUBSTRING "${rest}" ${at} -1 rest)
+    string(FIND "${rest}" "\n${fence}" end)
+    math(EXPR end "${end} + 1")
+    string(SUBSTRING "${rest}" 0 ${end} body)
+    string(SUBSTRING "${rest}" ${end} -1 rest)
+    string(REGEX REPLACE "[^\n]" "" newlines "${before}")
+    string(LENGTH "${newlines}" lines)
+    math(EXPR line "${line} + ${lines} + 1")
+    math(EXPR count "${count} + 1")
+    string(APPEND functions "void snippet_${count}() {\n#line ${line} \"${page}\"\n${body}}\n\n")
+    string(APPEND calls "  snippet_${count}();\n")
+    string(REGEX REPLACE "[^\n]" "" newlines "${body}")
+    string(LENGTH "${newlines}" lines)
+    math(EXPR line "${line} + ${lines}")
+    string(FIND "${rest}" "${fence}cpp\n" at)
+  endwhile()
+  set(text "#undef NDEBUG
+#include <cassert>
+#include <cstdio>
+#include <thread>
+
+#include \"tenon/tenon.h\"
+
+using namespace tenon;
+
+namespace {
+
+${functions}}  // namespace
+
+int main() {
+${calls}}
+")
+  set(written "")
+  if(EXISTS ${output})
+    file(READ ${output} written)
+  endif()
+  if(NOT written STREQUAL text)
+    file(WRITE ${output} "${text}")
+  endif()
+endfunction()

@@ -1,0 +1,41 @@
+// Lesson 8: several results, and the caller's own buffers. One AdamW step (Loshchilov and Hutter, 2019) reads four
+// arrays and writes three, in one kernel. run() works on memory that the caller owns: host memory here, device memory
+// and a stream on a GPU (run_async).
+#include "check.h"
+#include "tenon/tenon.h"
+
+int main() {
+  constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kRate = 1e-3, kDecay = 0.01, kEps = 1e-8;
+  tenon::Graph g("adamw");
+  const tenon::Dim n = g.dim("n", {.min = 1});
+  const tenon::Tensor param = g.input("param", tenon::DType::f32, {n}), grad = g.input("grad", tenon::DType::f32, {n});
+  const tenon::Tensor m = g.input("m", tenon::DType::f32, {n}), v = g.input("v", tenon::DType::f32, {n});
+  const tenon::Tensor m_next = kBeta1 * m + (1 - kBeta1) * grad;
+  const tenon::Tensor v_next = kBeta2 * v + (1 - kBeta2) * grad * grad;
+  g.output("param", param - kRate * (m_next / (sqrt(v_next) + kEps) + kDecay * param));
+  g.output("m", m_next);
+  g.output("v", v_next);
+  const tenon::Executable step = tenon::compile(g, "cpu");
+
+  // Buffers are aligned to 16 bytes, dense, and do not overlap; shapes bind the symbols.
+  constexpr std::int64_t kCount = 10007;
+  std::vector<tenon::Array> arrays;
+  for (std::int64_t i = 0; i < 7; ++i)  // v starts at zero; the last three are results
+    arrays.push_back(i < 3 ? tenon::Array::normal({kCount}, i) : tenon::Array::zeros({kCount}));
+  std::vector<tenon::Buffer> buffers;
+  for (tenon::Array& array : arrays) buffers.push_back({array.bytes.data(), array.dtype, array.shape});
+  const std::span<const tenon::Buffer> all = buffers;
+  step.run(all.first(4), all.last(3));
+
+  const auto p = arrays[0].to_doubles(), d = arrays[1].to_doubles(), m0 = arrays[2].to_doubles();
+  std::vector<double> expected_param, expected_m, expected_v;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    expected_m.push_back(kBeta1 * m0[i] + (1 - kBeta1) * d[i]);
+    expected_v.push_back((1 - kBeta2) * d[i] * d[i]);
+    expected_param.push_back(p[i] - kRate * (expected_m[i] / (std::sqrt(expected_v[i]) + kEps) + kDecay * p[i]));
+  }
+  const bool right = close("param", arrays[4].to_doubles(), expected_param, 1e-4) &&
+                     close("m", arrays[5].to_doubles(), expected_m, 1e-6) &&
+                     close("v", arrays[6].to_doubles(), expected_v, 1e-6);
+  return right && step.stats().kernels == 1 ? 0 : 1;
+}
