@@ -8,6 +8,10 @@ struct arg {
   V value;
   I index;
 };
+template <class V, class I>
+__device__ __forceinline__ arg<V, I> shuffle_xor(arg<V, I> x, int mask) {
+  return {shuffle_xor(x.value, mask), shuffle_xor(x.index, mask)};
+}
 
 //@ first_max
 template <class V, class I>
@@ -34,10 +38,6 @@ __device__ __forceinline__ i64 shuffle_xor(i64 x, int mask) { return __shfl_xor_
 template <class T>
 __device__ __forceinline__ T shuffle_xor(T x, int mask) {
   return (T)__shfl_xor_sync(~0u, (int)x, mask);
-}
-template <class V, class I>
-__device__ __forceinline__ arg<V, I> shuffle_xor(arg<V, I> x, int mask) {
-  return {shuffle_xor(x.value, mask), shuffle_xor(x.index, mask)};
 }
 
 //@ reduce_lanes

@@ -33,9 +33,12 @@ inline void expect_compiles_everywhere(const codegen::Source& source) {
     if (std::find(known.begin(), known.end(), std::stoi(arch.substr(3))) == known.end()) continue;
     try {
       const auto compiled = runtime::cuda::compile(*nvrtc, source.text, source.entry, arch);
-      EXPECT_TRUE(compiled.warnings.empty()) << arch << ": " << compiled.warnings.front() << "\n" << source.text;
-      EXPECT_EQ(compiled.resources.spill_store_bytes, 0) << arch << "\n" << source.text;
-      EXPECT_EQ(compiled.resources.stack_bytes, 0) << arch << "\n" << source.text;
+      const bool clean = compiled.warnings.empty() && compiled.resources.spill_store_bytes == 0 &&
+                         compiled.resources.stack_bytes == 0;
+      if (clean) continue;
+      ADD_FAILURE() << arch << ": " << (compiled.warnings.empty() ? "local memory" : compiled.warnings.front()) << "\n"
+                    << compiled.log << "\n" << source.text;
+      return;
     } catch (const Error& error) {
       ADD_FAILURE() << error.what() << "\n" << source.text;
       return;

@@ -80,7 +80,7 @@ const std::string& operand_name(const Kernel& kernel, int operand) {
 
 std::string value_name(const Kernel& kernel, InstrId instr) {
   const Instr& what = kernel.instr(instr);
-  return what.kind == InstrKind::literal ? literal(what.literal, what.dtype) : fmt::format("v{}", instr);
+  return what.kind == InstrKind::literal ? parenthesized(literal(what.literal, what.dtype)) : fmt::format("v{}", instr);
 }
 
 std::string dim_text(const Dim& dim, const Names& names) {

@@ -24,7 +24,7 @@ std::string unsigned_index_type(const Kernel& kernel);
 
 /// The operand's name: "in0".
 const std::string& operand_name(const Kernel& kernel, int operand);
-/// What uses of `instr` are spelled: its name "v12", or the literal itself.
+/// What uses of `instr` are spelled: its name "v12", or the literal itself, in parentheses when negative.
 std::string value_name(const Kernel& kernel, InstrId instr);
 
 /// A dimension in terms of n0, n1, … (see dimension_definitions).

@@ -1,6 +1,7 @@
-// See parts.h. A piece is needed when a word that it provides occurs; words in comments count too, which costs nothing.
+// See parts.h. A piece is needed when a word that it provides occurs outside comments.
 #include "codegen/emit/cuda/parts.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <set>
@@ -19,6 +20,10 @@ std::vector<std::string> words_of(std::string_view text) {
   std::set<std::string_view> seen;
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i, 2) == "//") {
+      i = std::min(text.find('\n', i), text.size());
+      continue;
+    }
     std::size_t end = i;
     while (end < text.size() && is_word(text[end])) ++end;
     if (const std::string_view word = text.substr(i, end - i); !word.empty() && seen.insert(word).second)

@@ -23,15 +23,15 @@ std::string real_literal(double value, DType dtype) {
                      : std::fabs(value) < 65536 && std::trunc(value) == value ? fmt::format("{:.1f}", std::fabs(value))
                                                                               : fmt::format("{:a}", std::fabs(value));
   if (!is_f64 && !std::isinf(value)) text += 'f';
-  return std::signbit(value) ? "(-" + text + ")" : text;
+  return std::signbit(value) ? "-" + text : text;
 }
 
 std::string integer_literal(std::int64_t value, DType dtype) {
-  if (value == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807ll - 1)";
-  if (dtype == DType::i64) return value < 0 ? fmt::format("({}ll)", value) : fmt::format("{}ll", value);
+  if (value == std::numeric_limits<std::int64_t>::min()) return "-9223372036854775807ll - 1";
+  if (dtype == DType::i64) return fmt::format("{}ll", value);
   if (dtype != DType::i32) return fmt::format("{}({})", value_type(dtype), value);
-  if (value == std::numeric_limits<std::int32_t>::min()) return "(-2147483647 - 1)";
-  return value < 0 ? fmt::format("({})", value) : std::to_string(value);
+  if (value == std::numeric_limits<std::int32_t>::min()) return "-2147483647 - 1";
+  return std::to_string(value);
 }
 
 // The f32 whose rounding to a narrow real is that of `text`.

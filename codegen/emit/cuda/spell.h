@@ -15,7 +15,7 @@ std::string storage_type(DType dtype);
 /// "float", "i64", "bool": an element in a register.
 std::string value_type(DType dtype);
 
-/// `scalar` as a value of `dtype`: "0x1.8p-1f", "i8(3)", "-inf_f32()", "true". In parentheses when negative.
+/// `scalar` as a value of `dtype`: "0x1.8p-1f", "i8(3)", "-inf_f32()", "true".
 std::string literal(const ir::Scalar& scalar, DType dtype);
 
 /// An element in memory, `text`, as a value.

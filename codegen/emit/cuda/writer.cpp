@@ -1,8 +1,8 @@
 // See writer.h.
 #include "codegen/emit/cuda/writer.h"
 
+#include <algorithm>
 #include <cctype>
-#include <map>
 #include <sstream>
 #include <vector>
 
@@ -11,19 +11,20 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// How often each word occurs outside comments.
-std::map<std::string, int> count_words(const std::vector<std::string>& lines) {
-  std::map<std::string, int> count;
-  for (const std::string& line : lines) {
-    const std::string code = line.substr(0, line.find("//"));
-    for (std::size_t i = 0; i < code.size();) {
-      std::size_t end = i;
-      while (end < code.size() && is_word(code[end])) ++end;
-      if (end > i) ++count[code.substr(i, end - i)];
-      i = end == i ? i + 1 : end;
-    }
-  }
-  return count;
+bool has_word(const std::string& line, const std::string& word) {
+  const std::size_t end = std::min(line.find("//"), line.size());
+  for (std::size_t at = line.find(word); at < end; at = line.find(word, at + 1))
+    if ((at == 0 || !is_word(line[at - 1])) && (at + word.size() >= end || !is_word(line[at + word.size()]))) return true;
+  return false;
+}
+
+std::size_t indentation(const std::string& line) { return line.find_first_not_of(' '); }
+
+// Whether the name that line `at` defines occurs below it in its scope, which the indentation shows.
+bool used_below(const std::vector<std::string>& lines, std::size_t at, const std::string& name) {
+  for (std::size_t i = at + 1; i < lines.size() && indentation(lines[i]) >= indentation(lines[at]); ++i)
+    if (has_word(lines[i], name)) return true;
+  return false;
 }
 
 // "x3" of "  const float x3 = …;", or nothing.
@@ -41,13 +42,9 @@ std::string without_unused(std::string body) {
   std::vector<std::string> lines;
   std::istringstream stream(body);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  for (bool changed = true; changed;) {
-    const std::map<std::string, int> count = count_words(lines);
-    const auto unused = [&](const std::string& line) {
-      const auto found = count.find(defined_name(line));
-      return found != count.end() && found->second == 1;
-    };
-    changed = std::erase_if(lines, unused) > 0;
+  for (std::size_t i = lines.size(); i-- > 0;) {  // from below, so that what only unused values used goes too
+    const std::string name = defined_name(lines[i]);
+    if (!name.empty() && !used_below(lines, i, name)) lines.erase(lines.begin() + static_cast<std::ptrdiff_t>(i));
   }
   std::string text;
   for (const std::string& line : lines) text += line + '\n';

@@ -38,8 +38,8 @@ class Writer {
   std::string text_;
 };
 
-/// `body` without definitions "const T name = …;" whose name occurs nowhere else: an emitter may define what most
-/// kernels need and leave the rest to this.
+/// `body` without definitions "const T name = …;" whose name occurs nowhere below in their scope: an emitter may define
+/// what most kernels need and leave the rest to this.
 std::string without_unused(std::string body);
 
 }  // namespace tenon::codegen::cuda
