@@ -9,6 +9,9 @@ namespace tenon::codegen {
 namespace {
 
 constexpr std::int64_t kCudaCacheBytes = 32 << 20;  // stores beyond it do not wait in L2 for a reader
+constexpr std::int64_t kVectorBytes = 256;          // of all operands' vectors together: 64 registers
+constexpr std::int64_t kVectorCost =
+    400;  // issue slots of one thread's unrolled body: it keeps registers and compile time
 constexpr std::int64_t kCpuTaskBytes = 256 << 10;
 
 // What is read or written at every point: operands that do not vary along the innermost axis cost nothing there.
@@ -23,6 +26,19 @@ std::vector<Access> streams(const Kernel& kernel) {
 
 std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
   return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+}
+
+// Issue slots of one element. Eight-bit reals are converted in software.
+std::int64_t cost_of(const Kernel& kernel) {
+  constexpr std::int64_t kConversion = 10;
+  std::int64_t cost = 0;
+  for (const Instr& instr : kernel.body) {
+    if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
+    if ((instr.kind == InstrKind::load || instr.kind == InstrKind::round) && is_f8(instr.dtype)) cost += kConversion;
+  }
+  for (const Store& store : kernel.stores)
+    if (is_f8(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype)) cost += kConversion;
+  return cost;
 }
 
 // The widest vector that the innermost extent and at least one access can use.
@@ -51,6 +67,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   const bool cuda = target.kind == TargetKind::cuda;
   int vector = static_cast<int>((cuda ? 16 : target.vector_bytes) / widest);
   if (cuda && accesses.size() >= 8) vector = std::max(1, vector / 2);
+  while (cuda && vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;

@@ -193,12 +193,15 @@ class Demand {
     InstrId arg = demand(node.operands[0], operand_coordinates(graph_, node, 0, at, reduced, context_), guards);
     if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
     if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = map_instr(Op::cast, type.dtype, {arg});
+    const std::vector<int> axes = axes_in(reduced);
+    if (axes.empty())  // of one element: itself, at index 0
+      return ir::info(node.op).yields == ir::Yields::Index ? literal(type.dtype, std::int64_t{0}) : arg;
     Instr instr;
     instr.kind = InstrKind::reduce;
     instr.dtype = type.dtype;
     instr.op = node.op;
     instr.args = {arg};
-    instr.axes = axes_in(reduced);
+    instr.axes = axes;
     instr.note = ir::name_of(node.op);
     return add(std::move(instr));
   }

@@ -29,7 +29,8 @@ __device__ __forceinline__ auto wrapping_mul(A a, B b) {
 //@ wrapping_abs
 template <class A>
 __device__ __forceinline__ auto wrapping_abs(A a) {
-  return a < 0 ? wrapping_sub(0, a) : +a;
+  const auto x = +a;
+  return x < 0 ? wrapping_sub(0, x) : x;
 }
 
 //@ floor_div
@@ -48,9 +49,10 @@ __device__ __forceinline__ double floor_div(double a, double b) { return floor_d
 template <class A, class B>
 __device__ __forceinline__ auto floor_div(A a, B b) {
   using C = decltype(a + b);
-  if (b == 0) return (C)0;
-  if (b == -1) return (C)wrapping_sub((C)0, (C)a);
-  return (C)(a / b - (a % b != 0 && (a < 0) != (b < 0)));
+  const C x = a, y = b;
+  if (y == 0) return (C)0;
+  if (y == -1) return (C)wrapping_sub((C)0, x);
+  return (C)(x / y - (x % y != 0 && (x < 0) != (y < 0)));
 }
 
 //@ floor_mod
@@ -67,9 +69,10 @@ __device__ __forceinline__ double floor_mod(double a, double b) { return floor_m
 template <class A, class B>
 __device__ __forceinline__ auto floor_mod(A a, B b) {
   using C = decltype(a + b);
-  if (b == 0 || b == -1) return (C)0;
-  const C rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? (C)(rest + b) : rest;
+  const C x = a, y = b;
+  if (y == 0 || y == -1) return (C)0;
+  const C rest = x % y;
+  return rest != 0 && (rest < 0) != (y < 0) ? (C)(rest + y) : rest;
 }
 
 //@ power
@@ -79,10 +82,11 @@ __device__ __forceinline__ double power(double a, double b) { return pow(a, b); 
 template <class A, class B>
 __device__ __forceinline__ auto power(A a, B b) {
   using C = decltype(a + b);
-  if (b < 0) return (C)(a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+  const C x = a, y = b;
+  if (y < 0) return (C)(x == 1 ? 1 : x == -1 ? (y % 2 == 0 ? 1 : -1) : 0);
   C result = 1;
-  C square = a;
-  for (C rest = b; rest > 0; rest >>= 1) {
+  C square = x;
+  for (C rest = y; rest > 0; rest >>= 1) {
     if (rest & 1) result = wrapping_mul(result, square);
     square = wrapping_mul(square, square);
   }
@@ -93,7 +97,8 @@ __device__ __forceinline__ auto power(A a, B b) {
 // A zero or NaN is its own sign.
 template <class T>
 __device__ __forceinline__ T sign(T a) {
-  return a > 0 ? (T)1 : a < 0 ? (T)-1 : a;
+  const auto x = +a;
+  return x > 0 ? (T)1 : x < 0 ? (T)-1 : a;
 }
 
 //@ minimum
@@ -147,7 +152,8 @@ __device__ __forceinline__ T maximum(T a, T b) {
 template <class A, class B>
 __device__ __forceinline__ auto left_shift(A a, B b) {
   using C = decltype(a + b);
-  return b < 0 || b >= 8 * (int)sizeof(C) ? (C)0 : (C)(to_unsigned((C)a) << (int)b);
+  const C y = b;
+  return y < 0 || y >= 8 * (int)sizeof(C) ? (C)0 : (C)(to_unsigned((C)a) << (int)y);
 }
 
 //@ right_shift
@@ -156,5 +162,6 @@ template <class A, class B>
 __device__ __forceinline__ auto right_shift(A a, B b) {
   using C = decltype(a + b);
   constexpr int last = 8 * (int)sizeof(C) - 1;
-  return (C)((C)a >> (b < 0 || b > last ? last : (int)b));
+  const C y = b;
+  return (C)((C)a >> (y < 0 || y > last ? last : (int)y));
 }

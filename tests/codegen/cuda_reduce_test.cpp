@@ -1,9 +1,6 @@
 // The CUDA text of Reduce kernels.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <iostream>
-
 #include "codegen/source.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
@@ -54,18 +51,114 @@ Kernel one_reduction(Op op, DType from, DType to, const Dim& columns) {
 
 TEST(CudaReduce, ReadsAsIfWritten) {
   Kernel kernel = softmax(DType::bf16, 1024);
-  std::cout << test::kernel_part(emitted(kernel).text) << print(kernel.schedule) << "\n";
+  const Source source = emitted(kernel);
+  EXPECT_EQ(print(kernel.schedule), "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=32");
+  EXPECT_EQ(
+      test::kernel_part(source.text),
+      R"(extern "C" __global__ void __launch_bounds__(128) reduce(const bf16* __restrict__ in0, bf16* __restrict__ out0, i64 dim0) {
+  const int n0 = (int)dim0;
+  const u32 own_row = blockIdx.x * 4 + threadIdx.x / 32;
+  const bool inside = own_row < n0;
+  const u32 row = inside ? own_row : n0 - 1;
+  const int i0 = (int)row;
+  const int member = threadIdx.x % 32;
+  pack<bf16, 8> x0[4];
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int r1 = c * 256 + member * 8;
+    x0[c] = load<8, 8>(in0 + 1024 * i0 + r1);
+  }
+  float a1 = -inf_f32();
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    #pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float v0 = bf16_to_f32(x0[c][j]);
+      a1 = maximum(a1, v0);
+    }
+  }
+  const float v1 = reduce_lanes<32>(a1, [](float a, float b) -> float { return maximum(a, b); });  // max
+  float a4 = 0.0f;
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    #pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float v0 = bf16_to_f32(x0[c][j]);
+      const float v2 = v0 - v1;  // sub
+      const float v3 = exp(v2);  // exp
+      a4 = a4 + v3;
+    }
+  }
+  const float v4 = reduce_lanes<32>(a4, [](float a, float b) -> float { return a + b; });  // sum
+  #pragma unroll
+  for (int c = 0; c < 4; ++c) {
+    const int r1 = c * 256 + member * 8;
+    pack<bf16, 8> y0;
+    #pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float v0 = bf16_to_f32(x0[c][j]);
+      const float v2 = v0 - v1;  // sub
+      const float v3 = exp(v2);  // exp
+      const float v5 = v3 / v4;  // div
+      y0[j] = f32_to_bf16(v5);
+    }
+    if (inside) store<8, 8>(out0 + 1024 * i0 + r1, y0);
+  }
+}
+)");
 }
 
-TEST(CudaReduce, Dump) {
-  for (const Op op : {Op::argmax, Op::sum}) {
-    Kernel kernel = one_reduction(op, DType::f32, op == Op::sum ? DType::f32 : DType::i64, 50304);
-    std::cout << test::kernel_part(emitted(kernel).text) << print(kernel.schedule) << "\n";
-  }
-  for (const Dim& columns : {Dim(8), Dim(100), Dim(4096), Dim(50304), Dim(50257), Dim::symbol("rows")}) {
+TEST(CudaReduce, LongRowsAreReadOnceARound) {
+  Kernel kernel = softmax(DType::bf16, 50304);
+  const Source source = emitted(kernel);
+  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8");
+  test::expect_lines(source.text, {"for (int r1 = member * 8; r1 < 50304; r1 += 4096) {", "= load<8, 8>(",
+                                   "reduce_block<512>(a1", "for (int r1", "= load<8, 8>(", "reduce_block<512>(a4",
+                                   "for (int r1", "= load<8, 8>(", "store<8, 8>(out0"});
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 77);
+}
+
+TEST(CudaReduce, TeamsFitTheRow) {
+  const auto schedule_of = [](const Dim& columns) {
     Kernel kernel = softmax(DType::bf16, columns);
-    std::cout << test::kernel_part(emitted(kernel).text) << print(kernel.schedule) << "\n";
-  }
+    emitted(kernel);
+    return print(kernel.schedule);
+  };
+  EXPECT_EQ(schedule_of(8), "reduce mapping=thread threads=128 vector=8 persistent row_elements=8");
+  EXPECT_EQ(schedule_of(64), "reduce mapping=warp threads=128 vector=8 lanes=8 persistent row_elements=8");
+  EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=32 persistent row_elements=4");
+  EXPECT_EQ(schedule_of(4096), "reduce mapping=block threads=128 vector=8 persistent row_elements=32");
+  EXPECT_EQ(schedule_of(50257), "reduce mapping=block threads=512 vector=1");
+  EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=1");
+}
+
+TEST(CudaReduce, OneThreadStoresTheRowsResult) {
+  Kernel kernel = one_reduction(Op::sum, DType::f32, DType::f32, 50304);
+  test::expect_lines(emitted(kernel).text, {"float a1 = 0.0f;", "a1 = a1 + v0;", "if (member == 0) out0[i0] = v1;"});
+}
+
+TEST(CudaReduce, ArgmaxCarriesItsPosition) {
+  Kernel kernel = one_reduction(Op::argmax, DType::f32, DType::i64, 50304);
+  test::expect_lines(emitted(kernel).text,
+                     {"arg<float, int> a1 = {-inf_f32(), 0};", "a1 = first_max(a1, arg<float, int>{v0, r1 + j});",
+                      "const i64 v1 = reduce_block<512>(a1, ", ".index;  // argmax"});
+}
+
+TEST(CudaReduce, ColumnsAreReadAlongTheKeptAxis) {
+  KernelBuilder b(ir::KernelClass::reduce, {{"i1", rows}, {"r0", 1000, true}});
+  const int x = b.input(DType::f32, {1000, rows}), y = b.output(DType::f32, {rows});
+  b.store(y, Index::axis(0), b.reduce(Op::sum, b.load(x, Index::axis(1) * rows + Index::axis(0)), DType::f32));
+  with_rows(b.kernel);
+  test::expect_lines(emitted(b.kernel).text,
+                     {"blockIdx.x * 32 + threadIdx.x % 32", "const int member = threadIdx.x / 32;",
+                      "for (int r0 = member; r0 < 1000; r0 += 8) {", "reduce_columns<32, 256>(a1, "});
+}
+
+TEST(CudaReduce, TheSourceHoldsOnlyThePiecesItNeeds) {
+  Kernel kernel = one_reduction(Op::sum, DType::f32, DType::f32, 64);
+  const std::string text = emitted(kernel).text;
+  for (const char* absent : {"bf16", "philox", "first_max", "floor_div", "__shared__", "//@"})
+    EXPECT_EQ(text.find(absent), std::string::npos) << absent;
 }
 
 }  // namespace

@@ -112,6 +112,16 @@ std::string store_statement(const Kernel& kernel, const Store& store, const Name
   return fmt::format("{} = {};", element(kernel, store.access, names), value);
 }
 
+std::string condition_prefix(const std::string& a, const std::string& b) {
+  const std::string both = a + (a.empty() || b.empty() ? "" : " && ") + b;
+  return both.empty() ? "" : "if (" + both + ") ";
+}
+
+std::string conditional_store(const Kernel& kernel, const Store& store, const Names& names,
+                              const std::string& condition) {
+  return condition_prefix(condition, guard_text(store.access.guards, names)) + store_statement(kernel, store, names);
+}
+
 Combination combination(const Kernel& kernel, const Instr& reduce) {
   const ir::OpInfo& op = ir::info(reduce.op);
   const DType element = kernel.instr(reduce.args[0]).dtype;
@@ -139,8 +149,8 @@ Combination combination(const Kernel& kernel, const Instr& reduce) {
   if (identity == "max_value") value = greatest;
   if (identity == "min_value") value = is_signed ? -greatest - 1 : std::int64_t{0};
   const std::string_view meaning = ir::text_for(op, element).meaning;
-  return {type, literal(value, reduce.dtype), fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning),
-          false};
+  return {type, literal(value, compute_type(reduce.dtype)),
+          fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
 }
 
 std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position) {

@@ -33,6 +33,12 @@ std::string address(const Kernel& kernel, const Access& access, const Names& nam
 /// "out1[i0] = f32_to_bf16(v3);". Its guards are the caller's to write.
 std::string store_statement(const Kernel& kernel, const Store& store, const Names& names);
 
+/// store_statement where `condition` (empty: always) and the store's guards hold.
+std::string conditional_store(const Kernel& kernel, const Store& store, const Names& names,
+                              const std::string& condition);
+/// "if (a && b) ", less what is empty.
+std::string condition_prefix(const std::string& a, const std::string& b);
+
 /// How a reduction combines two values (ops.def), its neutral value, and its lambda for the prelude's collectives.
 struct Combination {
   std::string type;  ///< of the accumulator

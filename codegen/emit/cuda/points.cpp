@@ -47,19 +47,9 @@ int store_width(const Kernel& kernel, const Store& store, const Points& points) 
              : 0;
 }
 
-// "if (inside && i0 < n0) ", or nothing.
-std::string under(const std::string& a, const std::string& b) {
-  const std::string both = a + (a.empty() || b.empty() ? "" : " && ") + b;
-  return both.empty() ? "" : "if (" + both + ") ";
-}
-
-std::string single_store(const Kernel& kernel, const Store& store, const Names& names, const std::string& condition) {
-  return under(condition, guard_text(store.access.guards, names)) + store_statement(kernel, store, names);
-}
-
 void emit_vector_store(Writer& out, const Kernel& kernel, const Points& points, int index, const Names& names) {
   const Store& store = kernel.stores[static_cast<std::size_t>(index)];
-  const std::string guard = under(points.condition, guard_text(store.access.guards, names));
+  const std::string guard = condition_prefix(points.condition, guard_text(store.access.guards, names));
   out.line(fmt::format("{}{}<{}, {}>({}, y{});", guard, points.streaming ? "store_streaming" : "store", points.vector,
                        store_width(kernel, store, points), address(kernel, store.access, names), index));
 }
@@ -90,7 +80,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (!store_varies(kernel, store, points.axis)) continue;
     if (store_width(kernel, store, points) == 0) {
-      out.line(single_store(kernel, store, names, points.condition));
+      out.line(conditional_store(kernel, store, names, points.condition));
     } else {
       out.line(fmt::format("y{}[j] = {};", index,
                            encoded(value_name(kernel, store.value), kernel.instr(store.value).dtype,
@@ -125,7 +115,7 @@ void emit_single_stores(Writer& out, const Kernel& kernel, const Points& points)
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (points.vector > 1 && store_varies(kernel, store, points.axis)) continue;
-    out.line(single_store(kernel, store, names_of(kernel), points.condition));
+    out.line(conditional_store(kernel, store, names_of(kernel), points.condition));
   }
 }
 

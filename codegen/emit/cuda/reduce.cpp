@@ -110,13 +110,12 @@ class ReduceEmitter {
     if (rounds_.row_stores.empty()) return;
     std::string condition = team_.size > 1 ? "member == 0" : "";
     if (team_.size > 1 && !whole_blocks()) condition += " && inside";
-    if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
-    for (int index : rounds_.row_stores) {
-      const Store& store = kernel_.stores[static_cast<std::size_t>(index)];
-      const std::string guard = guard_text(store.access.guards, names_);
-      out_.line((guard.empty() ? "" : "if (" + guard + ") ") + store_statement(kernel_, store, names_));
-    }
-    if (!condition.empty()) out_.close();
+    const bool block = !condition.empty() && rounds_.row_stores.size() > 1;
+    if (block) out_.open(fmt::format("if ({}) {{", condition));
+    for (int index : rounds_.row_stores)
+      out_.line(
+          conditional_store(kernel_, kernel_.stores[static_cast<std::size_t>(index)], names_, block ? "" : condition));
+    if (block) out_.close();
   }
 
   void define(const std::vector<InstrId>& instrs) {

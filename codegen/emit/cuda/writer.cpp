@@ -14,7 +14,8 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c =
 bool has_word(const std::string& line, const std::string& word) {
   const std::size_t end = std::min(line.find("//"), line.size());
   for (std::size_t at = line.find(word); at < end; at = line.find(word, at + 1))
-    if ((at == 0 || !is_word(line[at - 1])) && (at + word.size() >= end || !is_word(line[at + word.size()]))) return true;
+    if ((at == 0 || !is_word(line[at - 1])) && (at + word.size() >= end || !is_word(line[at + word.size()])))
+      return true;
   return false;
 }
 

@@ -1,0 +1,277 @@
+// What generated CUDA computes, against the interpreter: graphs as one kernel each, run on the host.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "codegen/source.h"
+#include "ir/fusion/plan.h"
+#include "ir/passes/passes.h"
+#include "ir/text.h"
+#include "tests/codegen/compile_everywhere.h"
+#include "tests/codegen/text_checks.h"
+#include "tests/harness/cuda_on_host.h"
+
+namespace tenon::ir {
+__attribute__((weak)) const char* name_of(KernelClass kernel_class) {
+  return kernel_class == KernelClass::map ? "map" : "reduce";
+}
+}  // namespace tenon::ir
+
+namespace tenon::codegen {
+namespace {
+
+// All of `graph` as one group.
+ir::Plan one_kernel(const ir::Graph& graph) {
+  ir::Plan plan;
+  plan.graph = graph;
+  ir::Group group;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    if (graph.nodes[i].op == ir::Op::input) continue;
+    group.nodes.push_back(static_cast<ir::NodeId>(i));
+    if (ir::kind_of(graph.nodes[i].op) == ir::Kind::reduce) group.kernel_class = ir::KernelClass::reduce;
+  }
+  group.inputs = graph.inputs;
+  group.outputs = graph.outputs;
+  plan.groups = {group};
+  return plan;
+}
+
+ir::HostArray random_array(DType dtype, const std::vector<std::int64_t>& shape, std::mt19937_64& random) {
+  ir::HostArray array = ir::make_array(dtype, shape);
+  if (array.bytes.size() == 131072) {  // every pattern of 16 bits
+    for (std::size_t i = 0; i < array.bytes.size(); ++i) array.bytes[i] = std::byte(i % 2 == 0 ? i / 2 : i / 512);
+    return array;
+  }
+  const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -3.5, 0.5, 100, 1e-5};
+  for (std::int64_t i = 0; i < ir::element_count(array); ++i) {
+    if (is_real(dtype)) {
+      const bool odd = random() % 64 == 0;
+      ir::set_real(array, i, odd ? special[random() % 9] : std::normal_distribution<double>(0, 2)(random));
+    } else {
+      ir::set_integer(array, i, static_cast<std::int64_t>(random() % 64) - (dtype == DType::u8 ? 0 : 20));
+    }
+  }
+  return array;
+}
+
+struct Result {
+  ir::Graph written;
+  ir::Plan plan;
+  Source source;
+  Kernel kernel;
+};
+
+using Adjust = std::function<void(Kernel&)>;
+
+// The text's graph as one kernel.
+Result lowered(const std::string& text, const Bindings& bindings = {}, const Adjust& adjust = {}) {
+  Result result;
+  result.written = ir::parse(text);
+  result.plan = one_kernel(ir::eliminate_dead_code(ir::eliminate_common_subexpressions(ir::decompose(result.written))));
+  const Target target = test::cuda_target_for("sm_90a");
+  result.kernel = lower(result.plan, 0, specialize(result.plan, bindings), target);
+  if (adjust) adjust(result.kernel);
+  result.source = emit_cuda(result.kernel, target);
+  return result;
+}
+
+// Expects it to compute what the interpreter says.
+Result expect_right(const std::string& text, const Bindings& bindings = {}, const Adjust& adjust = {}) {
+  const Result run = lowered(text, bindings, adjust);
+  const ir::Plan& plan = run.plan;
+  std::mt19937_64 random(20240807);
+  std::vector<ir::HostArray> inputs, outputs;
+  std::vector<void*> pointers;
+  const auto concrete = [&](const ir::Type& type) {
+    std::vector<std::int64_t> shape;
+    for (const Dim& extent : type.shape) shape.push_back(extent.evaluate(bindings));
+    return shape;
+  };
+  for (ir::ValueId input : plan.graph.inputs) {
+    const ir::Type& type = plan.graph.type(input);
+    inputs.push_back(random_array(type.dtype, concrete(type), random));
+  }
+  for (ir::ValueId output : plan.graph.outputs) {
+    outputs.push_back(ir::make_array(plan.graph.type(output).dtype, concrete(plan.graph.type(output))));
+    for (std::byte& byte : outputs.back().bytes) byte = std::byte{0x7f};  // a missing store shows
+  }
+  for (auto* arrays : {&inputs, &outputs})
+    for (ir::HostArray& array : *arrays) pointers.push_back(array.bytes.data());
+  test::run_cuda_on_host(run.source, pointers, bindings);
+  const auto comparisons = ir::compare_with_interpreter(run.written, inputs, outputs, bindings);
+  for (std::size_t i = 0; i < comparisons.size(); ++i)
+    EXPECT_TRUE(comparisons[i].equal) << "result " << i << ": " << comparisons[i].mismatches << " of "
+                                      << comparisons[i].elements << ", first at " << comparisons[i].first_mismatch
+                                      << "\n"
+                                      << print(run.kernel) << test::kernel_part(run.source.text);
+  return run;
+}
+
+// The map ops that take `dtype`.
+std::vector<const ir::OpInfo*> maps_of(DType dtype) {
+  std::vector<const ir::OpInfo*> ops;
+  for (const ir::OpInfo& op : ir::all_ops())
+    if (op.kind == ir::Kind::map && ir::accepts(op.accepts, dtype) && op.attributes.empty()) ops.push_back(&op);
+  return ops;
+}
+
+// Each of `ops` on a, b, c (and p where a condition is wanted), a result of its own.
+std::string graph_of_maps(DType dtype, const std::vector<const ir::OpInfo*>& ops) {
+  const std::string type(name_of(dtype));
+  std::string text = "graph g(a: " + type + "[67], b: " + type + "[67], c: " + type + "[67], p: bool[67]) {\n";
+  std::string results;
+  for (const ir::OpInfo* op : ops) {
+    const std::string name(op->name);
+    const char* arguments[] = {"a", "a, b", "a, b, c"};
+    text += "  r_" + name + " = " + name + "(" + (name == "where" ? "p, b, c" : arguments[op->operands - 1]) + ")\n";
+    results += (results.empty() ? "r_" : ", r_") + name;
+  }
+  return text + "  return " + results + "\n}";
+}
+
+class EveryDType : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(CudaNumerics, EveryDType, testing::ValuesIn(kAllDTypes),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST_P(EveryDType, MapsComputeWhatTheTableSays) { expect_right(graph_of_maps(GetParam(), maps_of(GetParam()))); }
+
+TEST_P(EveryDType, MapsCompileEverywhere) {
+  const std::vector<const ir::OpInfo*> ops = maps_of(GetParam());
+  for (std::size_t first = 0; first < ops.size(); first += 16) {
+    const auto begin = ops.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = ops.begin() + static_cast<std::ptrdiff_t>(std::min(first + 16, ops.size()));
+    test::expect_compiles_everywhere(lowered(graph_of_maps(GetParam(), {begin, end})).source);
+  }
+}
+
+TEST_P(EveryDType, CastsToEveryOther) {
+  std::string text, results;
+  for (const DType to : kAllDTypes) {
+    const std::string name(name_of(to));
+    text += "  c_" + name + " = cast(x, dtype=" + name + ")\n";
+    results += (results.empty() ? "c_" : ", c_") + name;
+  }
+  const bool sixteen_bits = size_of(GetParam()) == 2;  // then x holds every pattern
+  expect_right("graph g(x: " + std::string(name_of(GetParam())) + (sixteen_bits ? "[65536]" : "[1000]") + ") {\n" +
+               text + "  return " + results + "\n}");
+}
+
+TEST(CudaNumerics, BitcastsKeepTheBits) {
+  expect_right("graph g(x: i32[100]) { a = bitcast(x, dtype=f32); return a }");
+  expect_right("graph g(y: i16[100]) { b = bitcast(neg(y), dtype=bf16); c = bitcast(b, dtype=i16); return b, c }");
+  expect_right("graph g(z: u8[100]) { d = bitcast(z, dtype=f8e5m2); return d }");
+}
+
+std::string all_reductions(DType dtype, const std::string& shape, const std::string& axis) {
+  std::string text = "graph g(x: " + std::string(name_of(dtype)) + shape + ") {\n";
+  std::string results;
+  for (const ir::OpInfo& op : ir::all_ops()) {
+    if (op.kind != ir::Kind::reduce || !ir::accepts(op.accepts, dtype)) continue;
+    const std::string name(op.name);
+    text += "  r_" + name + " = " + name + "(x" + axis + ")\n";
+    results += (results.empty() ? "r_" : ", r_") + name;
+  }
+  return text + "  return " + results + "\n}";
+}
+
+TEST_P(EveryDType, ReductionsByAWarp) {
+  const Result run = expect_right(all_reductions(GetParam(), "[rows, 48]", ", axis=1"), {{"rows", 5}});
+  EXPECT_EQ(std::get<ReduceSchedule>(run.kernel.schedule).mapping, RowMapping::warp);
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaNumerics, ReductionsByABlock) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i8}) {
+    const Result run = expect_right(all_reductions(dtype, "[rows, 5001]", ", axis=1"), {{"rows", 2}});
+    EXPECT_EQ(std::get<ReduceSchedule>(run.kernel.schedule).mapping, RowMapping::block);
+  }
+}
+
+TEST(CudaNumerics, ReductionsByAThread) {
+  const Result run = expect_right(all_reductions(DType::f32, "[rows, 2]", ", axis=1"), {{"rows", 150}});
+  EXPECT_EQ(std::get<ReduceSchedule>(run.kernel.schedule).mapping, RowMapping::thread);
+}
+
+TEST(CudaNumerics, ReductionsAlongColumns) {
+  const Result run = expect_right(all_reductions(DType::f32, "[19, columns]", ", axis=0"), {{"columns", 45}});
+  EXPECT_EQ(std::get<ReduceSchedule>(run.kernel.schedule).mapping, RowMapping::column);
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaNumerics, ReductionsOverSeveralAxes) {
+  expect_right(all_reductions(DType::f32, "[3, rows, 5, 8]", ", axis=[0, 2]"), {{"rows", 7}});
+  expect_right(all_reductions(DType::bf16, "[3, rows, 5, 8]", ", axis=[1, 3]"), {{"rows", 7}});
+  expect_right(all_reductions(DType::i32, "[rows, 5]", ""), {{"rows", 70}});
+}
+
+TEST(CudaNumerics, NothingReducedGivesTheIdentity) {
+  expect_right("graph g(x: f32[4, rows]) { s = sum(x, axis=1); m = max(x, axis=1); return s, m }", {{"rows", 0}});
+}
+
+TEST(CudaNumerics, AReductionOfOneElementIsTheElement) {
+  expect_right(all_reductions(DType::f16, "[rows, 1]", ", axis=1"), {{"rows", 9}});
+}
+
+TEST(CudaNumerics, Softmax) {
+  for (const char* columns : {"1", "5", "8", "100", "1000", "rows"})
+    expect_right(std::string("graph g(x: f32[rows, ") + columns + "]) { y = softmax(x); return y }", {{"rows", 77}});
+}
+
+TEST(CudaNumerics, RowsInRegistersOrReadAgain) {
+  const std::string text =
+      "graph g(x: bf16[rows, 512], w: bf16[512], b: bf16[512]) { y = layer_norm(x, w, b); return y }";
+  const Result run = expect_right(text, {{"rows", 3}});
+  EXPECT_TRUE(std::get<ReduceSchedule>(run.kernel.schedule).persistent);
+  expect_right(text, {{"rows", 3}},
+               [](Kernel& kernel) { std::get<ReduceSchedule>(kernel.schedule).persistent = false; });
+}
+
+TEST(CudaNumerics, NormsWithWhatSurroundsThem) {
+  expect_right(
+      "graph g(x: bf16[rows, 256], r: bf16[rows, 256], w: bf16[256]) {\n"
+      "  s = add(x, r)\n  y = rms_norm(s, w)\n  return s, y\n}",
+      {{"rows", 3}});
+  expect_right("graph g(x: f32[rows, 50]) { y = log_softmax(x); return y }", {{"rows", 3}});
+  expect_right("graph g(x: f32[rows, 50], t: i64[rows]) { y = cross_entropy(x, t); return y }", {{"rows", 3}});
+  expect_right("graph g(x: f32[20, n]) { y = var(x, axis=0); z = sub(x, mean(x, axis=0)); return y, z }", {{"n", 40}});
+}
+
+TEST(CudaNumerics, Views) {
+  expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}});
+  expect_right(
+      "graph g(x: f32[6, 4]) { y = neg(reshape(x, shape=[3, 8])); z = neg(reshape(flip(x), shape=[4, 6])); return y }");
+  expect_right("graph g(x: bf16[rows, 8], y: bf16[rows, 24]) { z = exp(concat(x, y, axis=1)); return z }",
+               {{"rows", 9}});
+  expect_right("graph g(x: f32[rows, 8]) { z = exp(pad(x, low=[1, 2], high=[0, 3], value=2)); return z }",
+               {{"rows", 9}});
+  expect_right(
+      "graph g(x: f32[20, 9]) { z = exp(slice(x, axis=[0, 1], start=[1, 8], stop=[20, 0], step=[3, -2])); return z }");
+  expect_right("graph g(t: f16[10, 8], i: i32[rows]) { z = exp(take(t, i)); return z }", {{"rows", 21}});
+  expect_right("graph g(x: f32[rows, 6]) { s = sum(pad(x, low=[0, 1], high=[0, 1]), axis=1); return s }",
+               {{"rows", 9}});
+}
+
+TEST(CudaNumerics, RandomBitsAreTheInterpreters) {
+  expect_right(
+      "graph g(seed: i64) { a = random_uniform(seed, shape=[101]); b = random_uniform(seed, shape=[64], stream=3); "
+      "return a }");
+  expect_right("graph g(seed: i64, x: f32[rows, 8]) { y = dropout(x, seed, p=0.25); return y }", {{"rows", 10}});
+  expect_right("graph g(seed: i64) { y = random_normal(seed, shape=[100]); return y }");
+}
+
+TEST(CudaNumerics, WideOffsetsGiveTheSame) {
+  const auto widen = [](Kernel& kernel) { kernel.wide_index = true; };
+  expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}}, widen);
+  expect_right("graph g(x: f32[rows, 100]) { y = softmax(x); a = argmax(x, axis=1); return y, a }", {{"rows", 3}},
+               widen);
+}
+
+TEST(CudaNumerics, UnrolledAndRaggedMaps) {
+  expect_right("graph g(x: bf16[n]) { y = mul(x, x); return y }", {{"n", 1003}},
+               [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
+}
+
+}  // namespace
+}  // namespace tenon::codegen

@@ -1,0 +1,189 @@
+// The prelude's functions on the host, where they are plain C++: conversions against ir/formats on every pattern,
+// integer arithmetic against ir/meaning.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "ir/formats.h"
+#include "ir/meaning.h"
+#include "tests/harness/cuda_shim.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wunused-but-set-parameter"
+namespace device {
+// clang-format off: each needs those before it
+#include "codegen/prelude/types.cuh"
+#include "codegen/prelude/convert.cuh"
+#include "codegen/prelude/math.cuh"
+// clang-format on
+}  // namespace device
+#pragma GCC diagnostic pop
+
+namespace tenon {
+namespace {
+
+using namespace device;  // NOLINT: the functions under test
+
+// Every f32 that has 16 significant high bits, with low bits that make ties, near-ties and neither.
+template <typename Check>
+void for_many_floats(const Check& check) {
+  for (std::uint32_t high = 0; high < 65536; ++high)
+    for (const std::uint32_t low : {0x0000u, 0x0001u, 0x7fffu, 0x8000u, 0x8001u, 0xffffu})
+      check(__uint_as_float(high << 16 | low));
+}
+
+void expect_bits(DType dtype, double value, std::uint64_t bits) {
+  if (std::isnan(ir::round_to(dtype, value))) {
+    ASSERT_TRUE(std::isnan(ir::decode_real(dtype, bits))) << value;
+  } else {
+    ASSERT_EQ(ir::encode_real(dtype, value), bits) << name_of(dtype) << " of " << value;
+  }
+}
+
+TEST(PreludeConversions, NarrowRealsAreRoundedAsTheFormatsSay) {
+  for_many_floats([](float x) {
+    expect_bits(DType::bf16, static_cast<double>(x), f32_to_bf16(x).bits);
+    expect_bits(DType::f8e4m3, static_cast<double>(x), f32_to_f8e4m3(x).bits);
+    expect_bits(DType::f8e5m2, static_cast<double>(x), f32_to_f8e5m2(x).bits);
+  });
+}
+
+void expect_value(double expected, float actual) {
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(actual));
+  } else {
+    EXPECT_EQ(__float_as_uint(static_cast<float>(expected)), __float_as_uint(actual));
+  }
+}
+
+TEST(PreludeConversions, EveryPatternIsReadExactly) {
+  for (unsigned bits = 0; bits < 256; ++bits) {
+    expect_value(ir::decode_real(DType::f8e4m3, bits), f8e4m3_to_f32({static_cast<u8>(bits)}));
+    expect_value(ir::decode_real(DType::f8e5m2, bits), f8e5m2_to_f32({static_cast<u8>(bits)}));
+  }
+  for (unsigned bits = 0; bits < 65536; ++bits)
+    expect_value(ir::decode_real(DType::bf16, bits), bf16_to_f32({static_cast<u16>(bits)}));
+}
+
+TEST(PreludeConversions, WideSourcesAreRoundedOnce) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200000; ++i) {
+    // a double whose bits below a narrow format are 0, a half, or a little more or less
+    const double base = std::ldexp(static_cast<double>(random() % 512) / 2, static_cast<int>(random() % 40) - 28);
+    const double x = base * (1 + static_cast<double>(static_cast<int>(random() % 3) - 1) * 0x1p-40);
+    expect_bits(DType::bf16, x, f32_to_bf16(f64_to_f32_odd(x)).bits);
+    expect_bits(DType::f8e4m3, -x, f32_to_f8e4m3(f64_to_f32_odd(-x)).bits);
+    const i64 n = static_cast<i64>(random() >> (random() % 63)) + (i % 2 == 0 ? 0 : -5);
+    expect_bits(DType::bf16, ir::real_from_integer(DType::bf16, n), f32_to_bf16(i64_to_f32_odd(n)).bits);
+  }
+  expect_bits(DType::bf16, 1e300, f32_to_bf16(f64_to_f32_odd(1e300)).bits);
+  expect_bits(DType::bf16, -INFINITY, f32_to_bf16(f64_to_f32_odd(-INFINITY)).bits);
+}
+
+template <typename I>
+void expect_saturation(DType dtype) {
+  for (const double x : {0.0,
+                         -0.9,
+                         0.9,
+                         126.9,
+                         127.0,
+                         128.0,
+                         -128.0,
+                         -128.9,
+                         -129.0,
+                         255.5,
+                         256.0,
+                         32767.5,
+                         1e5,
+                         -1e5,
+                         2147483647.0,
+                         2147483648.0,
+                         -2147483649.0,
+                         9.2e18,
+                         9.3e18,
+                         -9.3e18,
+                         double(INFINITY),
+                         -double(INFINITY),
+                         double(NAN)}) {
+    EXPECT_EQ(ir::integer_from_real(dtype, x), saturate<I>(x)) << name_of(dtype) << " " << x;
+    const auto narrow = static_cast<float>(x);
+    EXPECT_EQ(ir::integer_from_real(dtype, static_cast<double>(narrow)), saturate<I>(narrow)) << name_of(dtype);
+  }
+}
+
+TEST(PreludeConversions, IntegersSaturate) {
+  expect_saturation<i8>(DType::i8);
+  expect_saturation<u8>(DType::u8);
+  expect_saturation<i16>(DType::i16);
+  expect_saturation<int>(DType::i32);
+  expect_saturation<i64>(DType::i64);
+}
+
+template <typename I>
+void expect_integer_arithmetic(DType dtype) {
+  const I values[] = {0,
+                      1,
+                      2,
+                      3,
+                      7,
+                      static_cast<I>(-1),
+                      static_cast<I>(-3),
+                      static_cast<I>(ir::min_value(dtype)),
+                      static_cast<I>(ir::max_value(dtype)),
+                      31,
+                      33,
+                      63,
+                      100};
+  for (const I a : values)
+    for (const I b : values) {
+      const auto same = [&](std::int64_t expected, auto actual, const char* what) {
+        EXPECT_EQ(ir::wrap(dtype, expected), static_cast<I>(actual)) << what << " " << +a << " " << +b;
+      };
+      same(ir::meaning::wrapping_add(a, b), wrapping_add(a, b), "add");
+      same(ir::meaning::wrapping_sub(a, b), wrapping_sub(a, b), "sub");
+      same(ir::meaning::wrapping_mul(a, b), wrapping_mul(a, b), "mul");
+      same(ir::meaning::wrapping_abs(a), wrapping_abs(a), "abs");
+      same(ir::meaning::floor_div(a, b), floor_div(a, b), "floor_div");
+      same(ir::meaning::floor_mod(a, b), floor_mod(a, b), "floor_mod");
+      same(ir::meaning::power(a, b), power(a, b), "power");
+      same(ir::meaning::left_shift(a, b), left_shift(a, b), "left_shift");
+      same(ir::meaning::right_shift(a, b), right_shift(a, b), "right_shift");
+      same(ir::meaning::minimum(a, b), minimum(a, b), "minimum");
+      same(ir::meaning::maximum(a, b), maximum(a, b), "maximum");
+      same(ir::meaning::sign(a), sign(a), "sign");
+    }
+}
+
+TEST(PreludeMath, IntegersWrapAsTheTableSays) {
+  expect_integer_arithmetic<i8>(DType::i8);
+  expect_integer_arithmetic<u8>(DType::u8);
+  expect_integer_arithmetic<i16>(DType::i16);
+  expect_integer_arithmetic<int>(DType::i32);
+  expect_integer_arithmetic<i64>(DType::i64);
+}
+
+TEST(PreludeMath, RealsAgreeOnEdges) {
+  const double values[] = {0.0, -0.0, 1, -1, 2.5, -7, INFINITY, -INFINITY, NAN};
+  const auto same = [](double expected, double actual) {
+    EXPECT_TRUE(std::isnan(expected) ? std::isnan(actual) : bits_as<u64>(expected) == bits_as<u64>(actual))
+        << expected << " " << actual;
+  };
+  for (const double a : values)
+    for (const double b : values) {
+      same(ir::meaning::minimum(a, b), minimum(a, b));
+      same(ir::meaning::maximum(a, b), maximum(a, b));
+      same(ir::meaning::floor_div(a, b), floor_div(a, b));
+      same(ir::meaning::floor_mod(a, b), floor_mod(a, b));
+      same(ir::meaning::sign(a), sign(a));
+      const auto x = static_cast<float>(a), y = static_cast<float>(b);
+      same(static_cast<double>(ir::meaning::minimum(x, y)), static_cast<double>(minimum(x, y)));
+      same(static_cast<double>(ir::meaning::floor_mod(x, y)), static_cast<double>(floor_mod(x, y)));
+    }
+}
+
+}  // namespace
+}  // namespace tenon
