@@ -13,12 +13,6 @@
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"
 
-namespace tenon::ir {
-__attribute__((weak)) const char* name_of(KernelClass kernel_class) {
-  return kernel_class == KernelClass::map ? "map" : "reduce";
-}
-}  // namespace tenon::ir
-
 namespace tenon::codegen {
 namespace {
 
