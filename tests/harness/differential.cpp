@@ -1,0 +1,174 @@
+// Running a case on a target, and shrinking it.
+#include "tests/harness/differential.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/build.h"
+#include "ir/text.h"
+
+namespace tenon::test {
+namespace {
+
+using ir::ValueId;
+
+Verdict compare(const RandomCase& c, const std::vector<ir::HostArray>& actual) {
+  Verdict verdict;
+  const auto comparisons = ir::compare_with_interpreter(c.graph, c.inputs, actual, c.bindings);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    const ir::Comparison& one = comparisons[i];
+    verdict.elements += one.elements;
+    verdict.undecided += one.undecided;
+    if (one.equal || !verdict.same) continue;
+    verdict.same = false;
+    verdict.difference =
+        fmt::format("output {}: {} of {} elements differ, first at {}, error {} times the tolerance (absolute {})",
+                    c.graph.outputs_names[i], one.mismatches, one.elements, one.first_mismatch, one.max_tolerance_ratio,
+                    one.max_abs_error);
+  }
+  return verdict;
+}
+
+// The part of `graph` that `outputs` need when the values in `cuts` are inputs.
+class Extract {
+ public:
+  Extract(const ir::Graph& graph, const std::set<ValueId>& cuts) : from_(graph), cuts_(cuts) {
+    to_.name = graph.name;
+    to_.symbols = graph.symbols;
+  }
+
+  RandomCase operator()(const std::vector<ValueId>& outputs, const std::vector<ir::HostArray>& values,
+                        const Bindings& bindings) {
+    std::set<ValueId> needed(outputs.begin(), outputs.end());
+    for (std::size_t i = from_.values.size(); i-- > 0;)
+      if (needed.count(static_cast<ValueId>(i)) && !is_input(static_cast<ValueId>(i)))
+        for (ValueId operand : from_.producer(static_cast<ValueId>(i)).operands) needed.insert(operand);
+    RandomCase result;
+    for (ValueId value : needed) copy(value, values, result);
+    for (std::size_t i = 0; i < outputs.size(); ++i) ir::append_output(to_, map_.at(outputs[i]), fmt::format("y{}", i));
+    result.graph = std::move(to_);
+    result.bindings = bindings;
+    return result;
+  }
+
+ private:
+  bool is_input(ValueId value) const { return cuts_.count(value) || from_.producer(value).op == ir::Op::input; }
+
+  void copy(ValueId value, const std::vector<ir::HostArray>& values, RandomCase& result) {
+    if (map_.count(value)) return;
+    const ir::Type& type = from_.type(value);
+    if (is_input(value)) {
+      map_[value] = ir::append_input(to_, fmt::format("x{}", result.inputs.size()), type.dtype, type.shape);
+      result.inputs.push_back(values[static_cast<std::size_t>(value)]);
+      return;
+    }
+    const ir::Node& node = from_.producer(value);
+    std::vector<ValueId> operands;
+    for (ValueId operand : node.operands) operands.push_back(map_.at(operand));
+    const std::vector<ValueId> results = ir::append(to_, node.op, operands, node.attrs);
+    for (std::size_t i = 0; i < results.size(); ++i) map_[node.results[i]] = results[i];
+  }
+
+  const ir::Graph& from_;
+  const std::set<ValueId>& cuts_;
+  ir::Graph to_;
+  std::map<ValueId, ValueId> map_;
+};
+
+// What the interpreter computes for every value.
+std::vector<ir::HostArray> all_values(const RandomCase& c) {
+  ir::Graph graph = c.graph;
+  graph.outputs.clear();
+  graph.outputs_names.clear();
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    ir::append_output(graph, static_cast<ValueId>(i), fmt::format("value{}", i));
+  return ir::interpret(graph, c.inputs, c.bindings);
+}
+
+// One step of shrinking: the first smaller case that still fails, or nothing.
+std::optional<RandomCase> smaller(const RandomCase& c, const std::function<bool(const RandomCase&)>& fails) {
+  const std::vector<ir::HostArray> values = all_values(c);
+  const std::set<ValueId> outputs(c.graph.outputs.begin(), c.graph.outputs.end());
+  const auto attempt = [&](const std::vector<ValueId>& results,
+                           const std::set<ValueId>& cuts) -> std::optional<RandomCase> {
+    try {
+      RandomCase candidate = Extract(c.graph, cuts)(results, values, c.bindings);
+      const bool progress = candidate.graph.nodes.size() < c.graph.nodes.size() ||
+                            candidate.graph.outputs.size() < c.graph.outputs.size();
+      return progress && fails(candidate) ? std::optional(std::move(candidate)) : std::nullopt;
+    } catch (const Error&) {
+      return std::nullopt;  // an input cannot stand there (a symbol left undecided)
+    }
+  };
+  for (std::size_t i = 0; i < c.graph.values.size(); ++i) {  // an earlier value alone as the result
+    const auto value = static_cast<ValueId>(i);
+    if (c.graph.producer(value).op == ir::Op::input) continue;
+    if (auto found = attempt({value}, {})) return found;
+  }
+  for (std::size_t i = c.graph.values.size(); i-- > 0;) {  // a value as an input, the latest first
+    const auto value = static_cast<ValueId>(i);
+    if (c.graph.producer(value).op == ir::Op::input || outputs.count(value)) continue;
+    if (auto found = attempt(c.graph.outputs, {value})) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Array to_array(const ir::HostArray& array) {
+  Array result;
+  result.dtype = array.dtype;
+  result.shape = array.shape;
+  result.bytes = array.bytes;
+  return result;
+}
+
+ir::HostArray to_host(const Array& array) { return {array.dtype, array.shape, array.bytes}; }
+
+Verdict check(const RandomCase& c, const std::string& target, const Options& options) {
+  try {
+    const Executable executable = compile(Graph(c.graph), target, options);
+    std::vector<Array> inputs;
+    for (const ir::HostArray& input : c.inputs) inputs.push_back(to_array(input));
+    std::vector<ir::HostArray> actual;
+    for (const Array& output : executable(inputs, c.bindings)) actual.push_back(to_host(output));
+    return compare(c, actual);
+  } catch (const std::exception& error) {
+    return {false, error.what(), 0, 0};
+  }
+}
+
+Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options) {
+  Verdict fused = check(c, target, options);
+  if (!fused.same) {
+    fused.difference = "fused: " + fused.difference;
+    return fused;
+  }
+  Options apart = options;
+  apart.fuse = false;
+  Verdict unfused = check(c, target, apart);
+  if (!unfused.same) {
+    unfused.difference = "unfused: " + unfused.difference;
+    return unfused;
+  }
+  return fused;
+}
+
+RandomCase shrink(RandomCase c, const std::function<bool(const RandomCase&)>& fails) {
+  for (int step = 0; step < 60; ++step) {
+    auto next = smaller(c, fails);
+    if (!next) break;
+    c = std::move(*next);
+  }
+  return c;
+}
+
+std::string report(const RandomCase& c, const std::string& difference) {
+  std::string text = ir::print(c.graph);
+  for (const auto& [symbol, value] : c.bindings) text += fmt::format("# {} = {}\n", symbol, value);
+  return text + "# " + difference + "\n";
+}
+
+}  // namespace tenon::test

@@ -1,0 +1,36 @@
+// Fused against unfused against the interpreter, and what to do with a case on which they differ: make it small.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tenon/compile.h"
+#include "tests/harness/random_graph.h"
+
+namespace tenon::test {
+
+/// What a target made of a case.
+struct Verdict {
+  bool same = true;
+  std::string difference;  ///< which output, how far off, or the error that was thrown
+  std::int64_t elements = 0;
+  std::int64_t undecided = 0;  ///< elements on which perturbed interpretations disagree, and so nothing is demanded
+};
+
+/// Compiles `c` for `target` and compares the results with the interpreter's.
+Verdict check(const RandomCase& c, const std::string& target, const Options& options);
+
+/// `check` with fusion on and off: the first difference, or the fused verdict.
+Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options);
+
+/// A smaller case on which `fails` still holds: results dropped, and values replaced by inputs that hold what the
+/// interpreter computes for them.
+RandomCase shrink(RandomCase c, const std::function<bool(const RandomCase&)>& fails);
+
+/// The case as text to paste into a test: the graph, the sizes, and the difference.
+std::string report(const RandomCase& c, const std::string& difference);
+
+Array to_array(const ir::HostArray& array);
+ir::HostArray to_host(const Array& array);
+
+}  // namespace tenon::test

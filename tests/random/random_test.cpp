@@ -1,0 +1,52 @@
+// Random graphs: fused = unfused = interpreter. A fresh seed each run; a failure prints it with the smallest graph.
+//   TENON_RANDOM_COUNT   how many graphs (all shards together); default 600
+//   TENON_RANDOM_SEED    the first seed; default: from the clock
+//   TENON_RANDOM_TARGET  cpu (default) or cuda
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "tests/harness/differential.h"
+
+namespace tenon::test {
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+class RandomGraphs : public ::testing::TestWithParam<int> {};
+
+TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
+  constexpr int kBatches = 12;
+  const char* target_name = std::getenv("TENON_RANDOM_TARGET");
+  const std::string target = target_name == nullptr ? "cpu" : target_name;
+  const auto clock = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  static const std::uint64_t first = setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
+  const std::uint64_t count = setting("TENON_RANDOM_COUNT", 600) / kBatches + 1;
+  Options options = default_options();
+  options.cache = false;  // every graph is new
+  std::int64_t elements = 0, undecided = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t seed = first + static_cast<std::uint64_t>(GetParam()) * count + i;
+    const RandomCase c = random_case(seed);
+    const Verdict verdict = check_fused_and_unfused(c, target, options);
+    elements += verdict.elements;
+    undecided += verdict.undecided;
+    if (verdict.same) continue;
+    const RandomCase small = shrink(
+        c, [&](const RandomCase& candidate) { return !check_fused_and_unfused(candidate, target, options).same; });
+    ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs; at its smallest:\n{}", seed,
+                                 report(small, check_fused_and_unfused(small, target, options).difference));
+  }
+  RecordProperty("elements", std::to_string(elements));
+  EXPECT_LT(undecided, elements / 4 + 1) << "too much is left undecided for this to be a test, first seed " << first;
+}
+
+INSTANTIATE_TEST_SUITE_P(Batch, RandomGraphs, ::testing::Range(0, 12));
+
+}  // namespace
+}  // namespace tenon::test
