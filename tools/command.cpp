@@ -1,0 +1,108 @@
+// The pieces that several subcommands use.
+#include "tools/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <random>
+
+namespace tenon::tools {
+
+void CompileArguments::add_to(CLI::App& command) {
+  command.add_option("FILE", file, "graph (.tn or .json; - for stdin)")->required();
+  command.add_option("--target", target, "cpu, cuda, auto, or an architecture such as sm_90a")->capture_default_str();
+  command.add_option("--dim", dims, "value of a dimension: rows=512 (repeatable)");
+  command.add_option("--disable", disable, "pass or feature to switch off (repeatable)");
+  command.add_flag("--no-fuse", no_fuse, "one kernel for each operator, to compare");
+}
+
+Options CompileArguments::options() const {
+  Options options = default_options();
+  options.disable.insert(disable.begin(), disable.end());
+  if (no_fuse || options.disable.count("fuse")) options.fuse = false;
+  options.typical = bindings();
+  return options;
+}
+
+Bindings CompileArguments::bindings() const {
+  Bindings bindings;
+  for (const std::string& text : dims) {
+    const auto [name, value] = key_value(text, "--dim");
+    std::int64_t number = 0;
+    const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (failure != std::errc() || end != value.data() + value.size() || number < 0)
+      throw Error(ErrorKind::argument, fmt::format("--dim {}: '{}' is no extent", text, value), {},
+                  "write --dim rows=512");
+    bindings[name] = number;
+  }
+  return bindings;
+}
+
+std::pair<std::string, std::string> key_value(const std::string& text, const std::string& what) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0)
+    throw Error(ErrorKind::argument, fmt::format("{} {}: no name=value", what, text), {},
+                fmt::format("write {} name=value", what));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void write_output(const std::string& path, const std::string& content) {
+  if (path.empty() || path == "-") {
+    std::cout << content << std::flush;
+    return;
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << content;
+  if (!file.flush())
+    throw Error(ErrorKind::io, fmt::format("cannot write '{}'", path), {}, "check the folder and its permissions");
+}
+
+Bindings complete_bindings(const ir::Graph& graph, Bindings given) {
+  for (const auto& [name, bounds] : graph.symbols) {
+    if (given.count(name)) continue;
+    const std::int64_t value = std::clamp<std::int64_t>(1024 / bounds.divisor * bounds.divisor, bounds.min, bounds.max);
+    std::fprintf(stderr, "tenon: %s = %lld (choose with --dim %s=N)\n", name.c_str(), static_cast<long long>(value),
+                 name.c_str());
+    given[name] = value;
+  }
+  return given;
+}
+
+std::vector<ir::HostArray> random_inputs(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<std::int64_t> small(0, 9);
+  std::vector<ir::HostArray> arrays;
+  for (ir::ValueId input : graph.inputs) {
+    const ir::Type& type = graph.type(input);
+    std::vector<std::int64_t> shape;
+    for (const Dim& extent : type.shape) shape.push_back(extent.evaluate(bindings));
+    ir::HostArray array = ir::make_array(type.dtype, shape);
+    const std::int64_t count = ir::element_count(array);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (is_real(type.dtype)) {
+        ir::set_real(array, i, normal(engine));
+      } else {
+        ir::set_integer(array, i, type.dtype == DType::bool_ ? small(engine) & 1 : small(engine));
+      }
+    }
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+Array to_array(ir::HostArray array) {
+  Array result;
+  result.dtype = array.dtype;
+  result.shape = std::move(array.shape);
+  result.bytes = std::move(array.bytes);
+  return result;
+}
+
+ir::HostArray to_host(Array array) { return {array.dtype, std::move(array.shape), std::move(array.bytes)}; }
+
+}  // namespace tenon::tools

@@ -1,0 +1,57 @@
+// What the subcommands share: the exit codes, the options that several take, and reading and writing.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/interpret.h"
+#include "tenon/compile.h"
+
+namespace tenon::tools {
+
+enum ExitCode : int { fine = 0, failed = 1, usage = 2, no_device = 3, different = 4 };
+
+/// Options of every subcommand that compiles.
+struct CompileArguments {
+  std::string file;
+  std::string target = "auto";
+  std::vector<std::string> dims;  ///< name=value
+  std::vector<std::string> disable;
+  bool no_fuse = false;
+
+  void add_to(CLI::App& command);
+  Options options() const;    ///< the environment's options with these on top
+  Bindings bindings() const;  ///< Error(argument) for malformed entries
+};
+
+/// "name=value" cut in two; Error(argument) when there is no '='.
+std::pair<std::string, std::string> key_value(const std::string& text, const std::string& what);
+
+/// Writes to the file, or to stdout for "-" or nothing. Error(io).
+void write_output(const std::string& path, const std::string& content);
+
+/// Every symbol bound: by `given`, else 1024 within its bounds (said on stderr).
+Bindings complete_bindings(const ir::Graph& graph, Bindings given);
+
+/// Standard normal reals and small integers for each input.
+std::vector<ir::HostArray> random_inputs(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed);
+
+Array to_array(ir::HostArray array);
+ir::HostArray to_host(Array array);
+
+// One function a subcommand: it adds its arguments to `app` and sets `action`, which returns the exit code.
+using Action = std::function<int()>;
+void add_dump(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_explain(CLI::App& app, Action& action);
+void add_bench(CLI::App& app, Action& action);
+void add_ops(CLI::App& app, Action& action);
+void add_fmt(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_cache(CLI::App& app, Action& action);
+void add_version(CLI::App& app, Action& action);
+
+}  // namespace tenon::tools

@@ -1,0 +1,151 @@
+// tenon dump: any level of the compiler, as text.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "codegen/kernel.h"
+#include "ir/dot.h"
+#include "ir/passes/passes.h"
+#include "ir/text.h"
+#include "src/pipeline.h"
+#include "tools/command.h"
+
+namespace tenon::tools {
+namespace {
+
+struct DumpArguments {
+  CompileArguments compile;
+  std::string emit = "plan";
+  std::string after;  ///< graph: stop after this pass
+  int kernel = -1;
+  std::string output;
+};
+
+std::string dump_graph(const DumpArguments& arguments) {
+  ir::Graph graph = ir::read_file(arguments.compile.file);
+  if (arguments.after.empty()) return ir::print(graph);
+  for (const ir::Pass& pass : ir::pass_table()) {
+    graph = pass.run(graph);
+    if (pass.name == arguments.after) return ir::print(graph);
+  }
+  std::string names;
+  for (const ir::Pass& pass : ir::pass_table()) names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
+  throw Error(ErrorKind::argument, fmt::format("--after {}: no such pass", arguments.after), {}, "use one of " + names);
+}
+
+// sass: the cubin through nvdisasm or cuobjdump, whichever is installed.
+std::string disassemble(const std::string& cubin) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("tenon_sass_{}", static_cast<long>(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::string input = (folder / "kernel.cubin").string();
+  write_output(input, cubin);
+  std::string text;
+  for (const char* tool :
+       {"nvdisasm", "/usr/local/cuda/bin/nvdisasm", "cuobjdump -sass", "/usr/local/cuda/bin/cuobjdump -sass"}) {
+    FILE* pipe = ::popen(fmt::format("{} '{}' 2>/dev/null", tool, input).c_str(), "r");
+    if (pipe == nullptr) continue;
+    char buffer[4096];
+    for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, count);
+    if (::pclose(pipe) == 0 && !text.empty()) break;
+    text.clear();
+  }
+  std::filesystem::remove_all(folder);
+  if (text.empty())
+    throw Error(ErrorKind::no_device, "neither nvdisasm nor cuobjdump is installed", {},
+                "install NVIDIA's CUDA toolkit, or use --emit ptx");
+  return text;
+}
+
+// The levels below the plan, for one group.
+std::string dump_kernel(const DumpArguments& arguments, const ir::Plan& plan, int group,
+                        const codegen::Specialization& specialization, const runtime::Backend& backend) {
+  const codegen::Kernel kernel = codegen::lower(plan, group, specialization, backend.target());
+  if (arguments.emit == "schedule") return fmt::format("{}: {}\n", kernel.name, codegen::print(kernel.schedule));
+  if (arguments.emit == "kernel") return codegen::print(kernel);
+  const codegen::Source source = backend.emit(kernel);
+  if (arguments.emit == "cuda" || arguments.emit == "llvm") return source.text;
+  if (arguments.emit == "ptx" || arguments.emit == "asm") return backend.disassemble(source);
+  const runtime::Binary binary = backend.build(source);
+  const std::string bytes(reinterpret_cast<const char*>(binary.entry->binary.data()), binary.entry->binary.size());
+  return arguments.emit == "sass" ? disassemble(bytes) : bytes;
+}
+
+// cuda, ptx, cubin and sass need no device: without one they are made for sm_90a. llvm and asm are the CPU's.
+std::shared_ptr<const runtime::Backend> backend_for(const DumpArguments& arguments, const Options& options) {
+  const bool cpu_level = arguments.emit == "llvm" || arguments.emit == "asm";
+  const bool cuda_level =
+      arguments.emit == "cuda" || arguments.emit == "ptx" || arguments.emit == "cubin" || arguments.emit == "sass";
+  const std::string& target = arguments.compile.target;
+  if (cpu_level && target != "auto" && target != "cpu")
+    throw Error(ErrorKind::argument, fmt::format("--emit {} is of target cpu, not {}", arguments.emit, target), {},
+                "use --emit cuda, ptx, cubin or sass");
+  if (cuda_level && target == "cpu")
+    throw Error(ErrorKind::argument, fmt::format("--emit {} is of a CUDA target", arguments.emit), {},
+                "use --target sm_90a, or --emit llvm or asm");
+  if (cpu_level) return src::open_backend("cpu", options);
+  if (!cuda_level || target != "auto") return src::open_backend(target, options);
+  try {
+    return src::open_backend("cuda", options);
+  } catch (const Error&) {
+    return src::open_backend("sm_90a", options);
+  }
+}
+
+int dump(const DumpArguments& arguments) {
+  const Options options = arguments.compile.options();
+  std::string text;
+  if (arguments.emit == "graph") {
+    text = dump_graph(arguments);
+  } else if (arguments.emit == "json") {
+    text = ir::print_json(ir::read_file(arguments.compile.file));
+  } else {
+    const ir::Plan plan = src::plan(ir::read_file(arguments.compile.file), options);
+    if (arguments.emit == "plan") {
+      text = ir::print(plan);
+    } else if (arguments.emit == "dot") {
+      text = ir::dot(plan);
+    } else {
+      const int groups = static_cast<int>(plan.groups.size());
+      if (arguments.kernel >= groups)
+        throw Error(ErrorKind::argument, fmt::format("--kernel {}: the plan has {} kernels", arguments.kernel, groups),
+                    {}, "count from 0");
+      const auto backend = backend_for(arguments, options);
+      const Bindings bindings = arguments.compile.bindings();
+      const bool all_bound = bindings.size() >= plan.graph.symbols.size();
+      const auto specialization = all_bound ? codegen::specialize(plan, bindings) : codegen::unspecialized(plan);
+      const bool binary = arguments.emit == "cubin";
+      if (binary && arguments.kernel < 0 && groups > 1)
+        throw Error(ErrorKind::argument, fmt::format("the plan has {} kernels and a cubin holds one", groups), {},
+                    "choose one with --kernel N");
+      for (int group = 0; group < groups; ++group)
+        if (arguments.kernel < 0 || arguments.kernel == group)
+          text += dump_kernel(arguments, plan, group, specialization, *backend) + (binary ? "" : "\n");
+    }
+  }
+  write_output(arguments.output, text);
+  return fine;
+}
+
+}  // namespace
+
+void add_dump(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<DumpArguments>();
+  CLI::App* command = app.add_subcommand("dump", "Show a level of the compiler");
+  arguments->compile.add_to(*command);
+  command
+      ->add_option("--emit", arguments->emit,
+                   "graph, plan, schedule, kernel, cuda, ptx, cubin, sass, llvm, asm, dot or json")
+      ->check(CLI::IsMember(
+          {"graph", "plan", "schedule", "kernel", "cuda", "ptx", "cubin", "sass", "llvm", "asm", "dot", "json"}))
+      ->capture_default_str();
+  command->add_option("--after", arguments->after, "with --emit graph: the graph after this pass");
+  command->add_option("--kernel", arguments->kernel, "only this kernel of the plan, from 0")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("-o,--output", arguments->output, "file to write (default: stdout)");
+  command->callback([arguments, &action] { action = [arguments] { return dump(*arguments); }; });
+}
+
+}  // namespace tenon::tools
