@@ -61,6 +61,7 @@ Domain map_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactor
     const std::string name = fmt::format("i{}", at.size());
     at.push_back(add_loop(domain, name, extent, false, factors_of(factors, name)));
   }
+  if (at.empty()) add_loop(domain, "i", Dim(1), false, {});
   return domain;
 }
 
