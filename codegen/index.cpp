@@ -244,6 +244,7 @@ std::string Index::str() const {
 
 Index floor_div(const Index& index, const Dim& divisor, const IndexContext& context) {
   if (divisor.is(1)) return index;
+  if (divisor.is(0)) return Index(0);  // an empty extent: there is no point to index
   const auto [quotient, rest] = split_multiples(index, divisor);
   if (proven_inside(rest, divisor, context)) return quotient;
   if (const IndexAtom* atom = lone_atom(rest)) {
@@ -259,7 +260,7 @@ Index floor_div(const Index& index, const Dim& divisor, const IndexContext& cont
 }
 
 Index mod(const Index& index, const Dim& divisor, const IndexContext& context) {
-  if (divisor.is(1)) return Index(0);
+  if (divisor.is(1) || divisor.is(0)) return Index(0);
   const Index rest = split_multiples(index, divisor).rest;
   if (proven_inside(rest, divisor, context)) return rest;
   if (const IndexAtom* atom = lone_atom(rest);

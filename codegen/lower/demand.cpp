@@ -185,29 +185,20 @@ class Demand {
     return map_instr(node.op, type.dtype, std::move(args));
   }
 
-  // Every reduced dimension has extent 1: the result is the only element (or its index, 0).
-  bool reduces_nothing(const ir::Node& node) const {
+  // The indices of a reduction's reduced dimensions. One that reduces only extents of 1 needs no loops of its kernel.
+  std::vector<Index> reduced_indices(ir::NodeId id, const ir::Node& node) const {
+    if (const auto found = domain_.reduced.find(id); found != domain_.reduced.end()) return found->second;
     const Shape& shape = graph_.type(node.operands[0]).shape;
     const std::vector<int> axes = ir::reduced_axes(node, static_cast<int>(shape.size()));
-    return std::all_of(axes.begin(), axes.end(), [&](int axis) { return shape[static_cast<std::size_t>(axis)].is(1); });
-  }
-
-  std::vector<Index> ones(const ir::Node& node) const {
-    const Shape& shape = graph_.type(node.operands[0]).shape;
-    return std::vector<Index>(ir::reduced_axes(node, static_cast<int>(shape.size())).size(), Index(0));
+    for (int axis : axes)
+      TENON_CHECK(shape[static_cast<std::size_t>(axis)].is(1),
+                  fmt::format("reduction {} has no axes in its kernel", ir::name_of(node.op)));
+    return std::vector<Index>(axes.size(), Index(0));
   }
 
   InstrId reduce(ir::NodeId id, const ir::Node& node, const ir::Type& type, const Coordinates& at,
                  const std::vector<Guard>& guards) {
-    if (reduces_nothing(node)) {
-      const InstrId arg =
-          demand(node.operands[0], operand_coordinates(graph_, node, 0, at, ones(node), context_), guards);
-      return ir::info(node.op).yields == ir::Yields::Index ? literal(type.dtype, std::int64_t{0}) : arg;
-    }
-    const auto found = domain_.reduced.find(id);
-    TENON_CHECK(found != domain_.reduced.end(),
-                fmt::format("reduction {} has no axes in its kernel", ir::name_of(node.op)));
-    const std::vector<Index>& reduced = found->second;
+    const std::vector<Index> reduced = reduced_indices(id, node);
     InstrId arg = demand(node.operands[0], operand_coordinates(graph_, node, 0, at, reduced, context_), guards);
     if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
     if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = map_instr(Op::cast, type.dtype, {arg});
