@@ -12,7 +12,6 @@ constexpr std::int64_t kCudaCacheBytes = 32 << 20;  // stores beyond it do not w
 constexpr std::int64_t kVectorBytes = 256;          // of all operands' vectors together: 64 registers
 constexpr std::int64_t kVectorCost =
     400;  // issue slots of one thread's unrolled body: it keeps registers and compile time
-constexpr std::int64_t kCpuTaskBytes = 256 << 10;
 
 // What is read or written at every point: operands that do not vary along the innermost axis cost nothing there.
 std::vector<Access> streams(const Kernel& kernel) {
@@ -55,7 +54,7 @@ int usable_vector(const Kernel& kernel, const std::vector<Access>& accesses, int
 
 }  // namespace
 
-MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
+MapSchedule choose_map_schedule(const Kernel& kernel, const Target&) {
   MapSchedule schedule;
   if (kernel.axes.empty()) return schedule;
   const std::vector<Access> accesses = streams(kernel);
@@ -64,19 +63,14 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     widest = std::max(widest, element_bytes(kernel, access));
     bytes += element_bytes(kernel, access);
   }
-  const bool cuda = target.kind == TargetKind::cuda;
-  int vector = static_cast<int>((cuda ? 16 : target.vector_bytes) / widest);
-  if (cuda && accesses.size() >= 8) vector = std::max(1, vector / 2);
-  while (cuda && vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
+  int vector = static_cast<int>(16 / widest);
+  if (accesses.size() >= 8) vector = std::max(1, vector / 2);
+  while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
-  if (cuda) {
-    const SymbolBounds count = points.bounds(kernel.symbols);
-    schedule.streaming = schedule.vector > 1 && count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
-  } else {
-    schedule.grain = std::max<std::int64_t>(schedule.vector, kCpuTaskBytes / std::max<std::int64_t>(1, bytes));
-  }
+  const SymbolBounds count = points.bounds(kernel.symbols);
+  schedule.streaming = schedule.vector > 1 && count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
   return schedule;
 }
 

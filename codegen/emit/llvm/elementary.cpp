@@ -78,6 +78,13 @@ Value* emit_hyperbolic(Unit& unit, std::string_view name, Value* x) {
   return b.CreateSelect(b.CreateFCmpOGT(magnitude, real_like(x, limit)), large, call_sleef(unit, name, {x}));
 }
 
+// SLEEF's gives up near overflow, where log(1 + x) is log(x).
+Value* emit_log1p(Unit& unit, Value* x) {
+  const double limit = x->getType()->getScalarType()->isFloatTy() ? 0x1p60 : 0x1p600;
+  Value* is_large = unit.b.CreateFCmpOGT(x, real_like(x, limit));
+  return unit.b.CreateSelect(is_large, call_sleef(unit, "log", {x}), call_sleef(unit, "log1p", {x}));
+}
+
 // With t = expm1(2|x|): tanh |x| = t / (t + 2), accurate down to 0; from |x| = 9.02 on it rounds to 1.
 Value* emit_tanh(Unit& unit, Value* x) {
   auto& b = unit.b;

@@ -84,7 +84,7 @@ Value* widen_e4m3(Unit& unit, Value* code) {
   Value* sign = b.CreateShl(b.CreateAnd(wide, constant_like(wide, 0x80)), constant_like(wide, 8));
   Value* half = widen_f16(unit, b.CreateOr(b.CreateShl(magnitude, constant_like(wide, 7)), sign));
   Value* value = b.CreateFMul(half, real_like(half, 256));
-  Value* nan = llvm::ConstantFP::getNaN(value->getType());
+  Value* nan = call_intrinsic(unit, "llvm.copysign", {llvm::ConstantFP::getNaN(value->getType()), value});
   return b.CreateSelect(b.CreateICmpEQ(magnitude, constant_like(wide, 0x7f)), nan, value);
 }
 

@@ -35,6 +35,7 @@ Value* emit_bitcast(Unit& unit, Value* value, DType from, DType to);
 Value* emit_exp(Unit& unit, Value* x);
 /// f32, within 3 ulp.
 Value* emit_tanh(Unit& unit, Value* x);
+Value* emit_log1p(Unit& unit, Value* x);
 /// sinh or cosh by SLEEF, also between SLEEF's own limit and overflow.
 Value* emit_hyperbolic(Unit& unit, std::string_view name, Value* x);
 /// SLEEF's routine `name` (1 ulp) of the target's width, called as often as the value's width asks.

@@ -1,0 +1,93 @@
+// What the LLVM emitter writes for targets that need not be this machine.
+#include <gtest/gtest.h>
+
+#include "tests/cpu/kernels.h"
+
+namespace tenon::test {
+namespace {
+
+using codegen::Index;
+using codegen::InstrId;
+using ir::Op;
+
+codegen::Target target_of(const std::string& cpu, int vector_bytes) {
+  codegen::Target target;
+  target.cpu = cpu;
+  target.vector_bytes = vector_bytes;
+  return target;
+}
+
+std::string emit(codegen::Kernel kernel, const codegen::Target& target) {
+  kernel.schedule = codegen::choose_schedule(kernel, target);
+  return codegen::emit_llvm(kernel, target).text;
+}
+
+// Checks that `lines` occur in this order.
+void check_lines(const std::string& text, const std::vector<std::string>& lines) {
+  std::size_t from = 0;
+  for (const std::string& line : lines) {
+    const std::size_t found = text.find(line, from);
+    ASSERT_NE(found, std::string::npos) << "no '" << line << "' behind offset " << from << " in\n" << text;
+    from = found + line.size();
+  }
+}
+
+KernelBuilder unary(Op op, std::int64_t n) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(n);
+  k.store(k.map(op, {k.load(k.operand(DType::f32, {n}), i)}, DType::f32), i, DType::f32, {n});
+  return k;
+}
+
+TEST(CpuEmit, VectorsAreWrittenOutInTheTargetsWidth) {
+  check_lines(
+      emit(unary(Op::neg, 1000).kernel, target_of("x86-64-v4", 64)),
+      {"load <16 x float>", "!invariant.load", "fneg <16 x float>", "store <16 x float>", "llvm.masked.store.v16f32"});
+  check_lines(emit(unary(Op::neg, 1000).kernel, target_of("x86-64-v3", 32)), {"load <8 x float>", "fneg <8 x float>"});
+}
+
+TEST(CpuEmit, ADivisibleExtentNeedsNoMask) {
+  EXPECT_EQ(emit(unary(Op::neg, 1024).kernel, target_of("x86-64-v4", 64)).find("masked"), std::string::npos);
+}
+
+TEST(CpuEmit, WhatExceedsTheCachesIsStreamed) {
+  check_lines(emit(unary(Op::neg, 64 << 20).kernel, target_of("x86-64-v4", 64)),
+              {"store <16 x float>", "align 64, !nontemporal"});
+  EXPECT_EQ(emit(unary(Op::neg, 1000).kernel, target_of("x86-64-v4", 64)).find("!nontemporal"), std::string::npos);
+}
+
+TEST(CpuEmit, TanhIsWrittenOutAndErfIsSleefs) {
+  EXPECT_EQ(emit(unary(Op::tanh, 1024).kernel, target_of("x86-64-v4", 64)).find("Sleef"), std::string::npos);
+  check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v4", 64)),
+              {"call <16 x float> @Sleef_erff16_u10avx512f"});
+  check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v3", 32)), {"call <8 x float> @Sleef_erff8_u10avx2"});
+}
+
+TEST(CpuEmit, WhatDoesNotVaryInALoopStandsBeforeIt) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(64), j = k.axis(4096);
+  const InstrId row = k.map(Op::sqrt, {k.load(k.operand(DType::f32, {64}), i)}, DType::f32);
+  const InstrId x = k.load(k.operand(DType::f32, {64, 4096}), i * 4096 + j);
+  k.store(k.map(Op::mul, {x, row}, DType::f32), i * 4096 + j, DType::f32, {64, 4096});
+  check_lines(emit(k.kernel, target_of("x86-64-v4", 64)),
+              {"row:", "call float @llvm.sqrt.f32", "fmul contract <16 x float>", "row.end"});
+}
+
+TEST(CpuEmit, AContractionIsAMicroKernelOnPackedBlocks) {
+  KernelBuilder k(ir::KernelClass::contract);
+  const Index i = k.axis(256), j = k.axis(256), r = k.axis(256, true);
+  const InstrId a = k.load(k.operand(DType::bf16, {256, 256}), i * 256 + r);
+  const InstrId b = k.load(k.operand(DType::bf16, {256, 256}), r * 256 + j);
+  k.store(k.contract(a, b, {2}, DType::bf16), i * 256 + j, DType::bf16, {256, 256});
+  check_lines(emit(k.kernel, target_of("x86-64-v4", 64)),
+              {"call ptr @tenon_scratch", "load <16 x i16>", "call void @k_micro", "define internal void @k_micro",
+               "@llvm.fmuladd.v16f32"});
+}
+
+TEST(CpuEmit, TheSameKernelGivesTheSameText) {
+  const codegen::Target target = target_of("x86-64-v4", 64);
+  EXPECT_EQ(emit(unary(Op::exp, 1000).kernel, target), emit(unary(Op::exp, 1000).kernel, target));
+}
+
+}  // namespace
+}  // namespace tenon::test
