@@ -119,16 +119,9 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
 
 }  // namespace
 
-ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
+ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target&) {
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
-  if (target.kind == TargetKind::cpu) {
-    schedule.mapping = column_wise(kernel, shape.kept) ? RowMapping::column : RowMapping::thread;
-    schedule.vector = target.vector_bytes / 4;
-    schedule.grain =
-        std::max<std::int64_t>(1, 65536 / std::max<std::int64_t>(1, std::min<std::int64_t>(shape.length, 65536)));
-    return schedule;
-  }
   if (column_wise(kernel, shape.kept)) {
     schedule.mapping = RowMapping::column;
     schedule.threads = shape.length >= 16 ? 256 : 128;
