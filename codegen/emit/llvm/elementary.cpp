@@ -8,6 +8,7 @@ namespace tenon::codegen::simd {
 namespace {
 
 constexpr double kLog2E = 0x1.715476p+0;
+constexpr double kLn2 = 0x1.62e430p-1;
 constexpr double kLn2High = 0x1.62e400p-1;  // few bits: its product with a small integer is exact
 constexpr double kLn2Low = 0x1.7f7d1cp-20;
 constexpr double kQ[] = {0.5, 0x1.5554dcp-3, 0x1.555518p-5, 0x1.120c62p-7, 0x1.6d11fep-10};
@@ -85,14 +86,22 @@ Value* emit_log1p(Unit& unit, Value* x) {
   return unit.b.CreateSelect(is_large, call_sleef(unit, "log", {x}), call_sleef(unit, "log1p", {x}));
 }
 
-// With t = expm1(2|x|): tanh |x| = t / (t + 2), accurate down to 0; from |x| = 9.02 on it rounds to 1.
+// With t = expm1(2|x|) / 2: tanh |x| = t / (t + 1), accurate down to 0; from |x| = 9.02 on it rounds to 1. Here
+// 2|x| = n ln2 + 2h and expm1(2h) / 2 = h + 2 h^2 q(2h); n is small, so that one constant for ln2 does.
 Value* emit_tanh(Unit& unit, Value* x) {
   auto& b = unit.b;
+  const auto real = [&](double value) { return real_like(x, value); };
+  constexpr double kShift = kRoundToInteger + 127;  // leaves n + 127, an exponent, in the low bits
   Value* magnitude = at_most(unit, call_intrinsic(unit, "llvm.fabs", {x}), 9.1);
-  const Reduction parts = reduce(unit, b.CreateFAdd(magnitude, magnitude));
-  Value* scale = power_of_two(unit, parts.n_bits);
-  Value* t = fused_multiply_add(unit, scale, parts.expm1, b.CreateFSub(scale, real_like(x, 1)));
-  Value* result = b.CreateFDiv(t, b.CreateFAdd(t, real_like(x, 2)));
+  Value* shifted = fused_multiply_add(unit, magnitude, real(2 * kLog2E), real(kShift));
+  Value* h = fused_multiply_add(unit, b.CreateFSub(shifted, real(kShift)), real(-kLn2 / 2), magnitude);
+  Value* q = real(2 * 16 * kQ[4]);
+  for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, h, real((2 << i) * kQ[i]));
+  Value* half_expm1 = fused_multiply_add(unit, b.CreateFMul(h, h), q, h);
+  Value* bits = bits_of(unit, shifted);
+  Value* scale = b.CreateBitCast(b.CreateShl(bits, constant_like(bits, 23)), x->getType());
+  Value* t = fused_multiply_add(unit, scale, half_expm1, fused_multiply_add(unit, scale, real(0.5), real(-0.5)));
+  Value* result = b.CreateFDiv(t, b.CreateFAdd(t, real(1)));
   return call_intrinsic(unit, "llvm.copysign", {result, x});
 }
 
