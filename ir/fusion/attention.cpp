@@ -301,8 +301,8 @@ class Matcher {
       last = last && shape[i].is(1);
     }
     if (!last || !(count == keys))
-      no_match("axis", fmt::format("{} runs over {} elements that are not the {} keys that the second matmul sums over",
-                                   name(value), count.str(), keys.str()));
+      no_match("axis", fmt::format("{} does not run over the {} keys that the second matmul sums over", name(value),
+                                   keys.str()));
   }
 
   const Context& context_;

@@ -17,10 +17,13 @@ double time_of(const Context& context, const Cluster& cluster) {
 }
 
 // A legal pair that was not merged: it saves nothing, or another kernel stands between the two.
-Verdict unmerged(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
+Verdict unmerged(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged, bool convex) {
+  if (!convex) return {"not-convex", "a third kernel needs a result of the first and makes an operand of the second"};
   const double apart = time_of(context, a) + time_of(context, b), together = time_of(context, merged);
   if (together < apart)
-    return {"not-convex", "a third kernel needs a result of the first and makes an operand of the second"};
+    return {"not-tried", fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
+                                     "kernels around each at most",
+                                     together, apart, kSiblings)};
   std::string why = "work would be repeated";
   if (merged.persistent && !a.persistent && !b.persistent)
     why = fmt::format("{:.0f} rows would keep only as many blocks busy",
@@ -75,6 +78,8 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
       return context.bytes[static_cast<std::size_t>(a)] < context.bytes[static_cast<std::size_t>(b)];
     });
   };
+  Order order(partition.order, partition.clusters.size());
+  const Order::Successors successors = cluster_successors(partition);
   const Pairs passing = passing_pairs(partition);
   for (const auto& [pair, values] : passing) {
     const Cluster& a = partition.at(pair.first);
@@ -82,7 +87,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     const NeededElsewhere elsewhere = needed_elsewhere(context, partition, pair.first, pair.second);
     Cluster merged;
     Verdict verdict = fuse_consumer(context, a, b, elsewhere, merged);
-    if (verdict.legal()) verdict = unmerged(context, a, b, merged);
+    if (verdict.legal()) verdict = unmerged(context, a, b, merged, order.convex(pair.first, pair.second, successors));
     double bytes = 0;
     for (ValueId value : values) bytes += context.bytes[static_cast<std::size_t>(value)] * (elsewhere(value) ? 1 : 2);
     refusals.push_back(refusal_of(verdict, largest(values), pair.first, pair.second, bytes));
@@ -95,7 +100,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     Verdict verdict = fuse_siblings(context, a, b, merged);
     if (verdict.rule == "different-domain" || verdict.rule == "other-layout" || verdict.rule == "sibling-contraction")
       continue;  // never alike
-    if (verdict.legal()) verdict = unmerged(context, a, b, merged);
+    if (verdict.legal()) verdict = unmerged(context, a, b, merged, order.convex(pair.first, pair.second, successors));
     double bytes = 0;
     for (ValueId value : values) bytes += context.bytes[static_cast<std::size_t>(value)];
     refusals.push_back(refusal_of(verdict, -1, pair.first, pair.second, bytes));

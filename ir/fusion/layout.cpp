@@ -149,6 +149,17 @@ AxisMap align(const Layout& layout, const Layout& other, const Domain& from) {
   return map;
 }
 
+bool is_identity(const AxisMap& map, const Domain& from, const Domain& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    const auto& image = map[static_cast<std::size_t>(axis)];
+    const bool one = from.extents[static_cast<std::size_t>(axis)].is(1);
+    if (!image || image->size() != (one ? 0U : 1U)) return false;
+    if (!one && (image->front().axis != axis || image->front() != to.whole(axis))) return false;
+  }
+  return true;
+}
+
 Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) {
   Layout result;
   for (const Digit& digit : layout) {

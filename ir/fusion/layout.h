@@ -51,6 +51,9 @@ using AxisMap = std::vector<std::optional<Layout>>;
 /// A value lies at `layout` on one domain and at `other` on the domain `from`: what that says of the axes of `from`.
 AxisMap align(const Layout& layout, const Layout& other, const Domain& from);
 
+/// Whether each axis of `from` is the axis of that number of `to`.
+bool is_identity(const AxisMap& map, const Domain& from, const Domain& to);
+
 /// `layout` on the domain `from`, expressed through `map`. Digits that the map does not know become moved ones.
 Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map);
 

@@ -35,6 +35,19 @@ std::string describe(const Domain& domain) {
   return fmt::format("{} x {}", extents(domain, 0, domain.kept), extents(domain, domain.kept, domain.rank()));
 }
 
+// Layouts of one domain on another: most often the axes are the same, and nothing changes.
+class Rebase {
+ public:
+  Rebase(const Domain& from, const Domain& to, const AxisMap& map)
+      : from_(from), map_(map), identity_(is_identity(map, from, to)) {}
+  Layout operator()(const Layout& layout) const { return identity_ ? layout : substitute(layout, from_, map_); }
+
+ private:
+  const Domain& from_;
+  const AxisMap& map_;
+  bool identity_;
+};
+
 Verdict different_domain(const Cluster& a, const Cluster& b) {
   return no("different-domain",
             fmt::format("one runs over {}, the other over {}", describe(a.domain), describe(b.domain)));
@@ -53,15 +66,19 @@ void add_result(std::vector<Result>& results, Result result) {
   results.insert(at, std::move(result));
 }
 
-Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
-  const int operands = static_cast<int>(merged.reads.size() + merged.results.size());
-  if (operands > context.options.max_operands)
-    return no("too-many-operands", fmt::format("one kernel would take {} pointers, the limit is {}", operands,
-                                               context.options.max_operands));
+// Pointers and nodes of both as one kernel. Checked first: it is cheap, and often what stops a large kernel.
+Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b, const NeededElsewhere& elsewhere) {
   const auto nodes = static_cast<int>(a.nodes.size() + b.nodes.size());
   if (nodes > context.options.max_nodes)
     return no("too-many-nodes",
               fmt::format("one kernel would compute {} nodes, the limit is {}", nodes, context.options.max_nodes));
+  auto operands = static_cast<int>(a.reads.size() + b.results.size());
+  for (const Read& read : b.reads)
+    operands += a.find_read(read.value) == nullptr && a.find_result(read.value) == nullptr;
+  for (const Result& result : a.results) operands += elsewhere(result.value);
+  if (operands > context.options.max_operands)
+    return no("too-many-operands", fmt::format("one kernel would take {} pointers, the limit is {}", operands,
+                                               context.options.max_operands));
   return {};
 }
 
@@ -157,13 +174,14 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   for (const Result& result : producer.results) {
     if (!elsewhere(result.value)) continue;
     if (store == maps.end()) return different_domain(producer, consumer);
-    add_result(merged.results, {result.value, substitute(result.layout, producer.domain, *store), false});
+    add_result(merged.results, {result.value, Rebase(producer.domain, consumer.domain, *store)(result.layout), false});
   }
-  for (const AxisMap& map : maps)
+  for (const AxisMap& map : maps) {
+    const Rebase rebase(producer.domain, consumer.domain, map);
     for (const Read& read : producer.reads)
-      for (const Layout& layout : read.layouts)
-        add_read(merged.reads, read.value, substitute(layout, producer.domain, map));
-  return check_limits(context, producer, consumer, merged);
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+  }
+  return {};
 }
 
 // ---- a consumer computed on the domain of a reduction or contraction --------------------------------------------
@@ -224,12 +242,12 @@ void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, bool l
   merged.random = host.random || guest.random;
   merged.persistent = host.persistent || guest.persistent || (late && covers_reduced(host, axes));
   merged.reads = host.reads;
+  const Rebase rebase(guest.domain, host.domain, axes);
   for (const Read& read : guest.reads)
     if (host.find_result(read.value) == nullptr)
-      for (const Layout& layout : read.layouts)
-        add_read(merged.reads, read.value, substitute(layout, guest.domain, axes));
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
   for (const Result& result : guest.results)
-    add_result(merged.results, {result.value, substitute(result.layout, guest.domain, axes), result.late || late});
+    add_result(merged.results, {result.value, rebase(result.layout), result.late || late});
 }
 
 Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
@@ -259,13 +277,14 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
   join(producer, consumer, axes, late, merged);
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
-  return check_limits(context, producer, consumer, merged);
+  return {};
 }
 
 }  // namespace
 
 Verdict fuse_consumer(const Context& context, const Cluster& producer, const Cluster& consumer,
                       const NeededElsewhere& elsewhere, Cluster& merged) {
+  if (Verdict verdict = check_limits(context, producer, consumer, elsewhere); !verdict.legal()) return verdict;
   if (producer.kernel_class == KernelClass::map) return absorb(context, producer, consumer, elsewhere, merged);
   if (producer.holds_contraction() && consumer.holds_contraction())
     return no("one-contraction", "a kernel has one contraction, or the two of an attention");
@@ -282,12 +301,14 @@ Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluste
   const bool swap = second.kernel_class == KernelClass::reduce && first.kernel_class == KernelClass::map;
   const Cluster& host = swap ? second : first;
   const Cluster& guest = swap ? first : second;
+  if (Verdict verdict = check_limits(context, first, second, [](ValueId) { return true; }); !verdict.legal())
+    return verdict;
   AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
   learn_from_reads(host, guest, axes);
   if (Verdict verdict = check_axes(host, guest, axes); !verdict.legal()) return verdict;
   join(host, guest, axes, false, merged);
   for (const Result& result : host.results) add_result(merged.results, result);
-  return check_limits(context, first, second, merged);
+  return {};
 }
 
 }  // namespace tenon::ir::fusion

@@ -3,11 +3,11 @@
 #include "ir/fusion/partition.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <queue>
 
 #include "ir/check.h"
-#include "ir/fusion/order.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kNeighbours = 64;  // readers of one value that are tried
 constexpr std::size_t kSiblings = 16;    // siblings tried for each value that a cluster reads
 constexpr double kEpilogueBonus = 1.02;  // a map between a contraction and another kernel goes with the contraction
+
+constexpr double kTies = 1e4;  // savings within 0.1 ns of each other are equal
 
 struct Candidate {
   double saved;
@@ -37,17 +39,15 @@ class Merging {
       : context_(context),
         partition_(partition),
         order_(partition.order, partition.clusters.size()),
-        versions_(partition.clusters.size()) {}
+        versions_(partition.clusters.size()),
+        crowded_(partition.clusters.size()),
+        successors_(cluster_successors(partition)) {}
 
   void run() {
     for (int cluster : partition_.order) add_candidates(cluster, true);
-    while (!heap_.empty()) {
-      const Candidate candidate = heap_.top();
-      heap_.pop();
-      if (!current(candidate)) continue;
-      if (!order_.convex(candidate.first, candidate.second, successors())) continue;
-      merge(candidate);
-    }
+    while (merge_candidates())
+      for (int cluster : partition_.order)
+        if (alive(cluster) && crowded_[static_cast<std::size_t>(cluster)]) add_candidates(cluster, false);
     auto& order = partition_.order;
     order.erase(std::remove_if(order.begin(), order.end(), [&](int cluster) { return !alive(cluster); }), order.end());
     std::sort(order.begin(), order.end(), [&](int a, int b) { return order_.position(a) < order_.position(b); });
@@ -56,17 +56,23 @@ class Merging {
  private:
   bool alive(int cluster) const { return partition_.alive[static_cast<std::size_t>(cluster)]; }
 
+  // Whether any of the candidates was worth it.
+  bool merge_candidates() {
+    bool merged = false;
+    while (!heap_.empty()) {
+      const Candidate candidate = heap_.top();
+      heap_.pop();
+      if (!current(candidate) || !order_.convex(candidate.first, candidate.second, successors_)) continue;
+      merge(candidate);
+      merged = true;
+    }
+    return merged;
+  }
+
   bool current(const Candidate& candidate) const {
     return alive(candidate.first) && alive(candidate.second) &&
            versions_[static_cast<std::size_t>(candidate.first)] == candidate.first_version &&
            versions_[static_cast<std::size_t>(candidate.second)] == candidate.second_version;
-  }
-
-  Order::Successors successors() const {
-    return [this](int cluster, const std::function<void(int)>& visit) {
-      for (const Result& result : partition_.at(cluster).results)
-        for (int reader : partition_.readers[static_cast<std::size_t>(result.value)]) visit(reader);
-    };
   }
 
   Verdict fuse(int first, int second, bool sibling, Cluster& merged) const {
@@ -86,6 +92,7 @@ class Merging {
                    time_of(context_, merged, bytes_of(context_, merged));
     if (saved <= 0) return;
     if (a.holds_contraction()) saved *= kEpilogueBonus;
+    saved = std::round(saved * kTies) / kTies;
     heap_.push({saved, first, second, sibling, versions_[static_cast<std::size_t>(first)],
                 versions_[static_cast<std::size_t>(second)]});
   }
@@ -113,14 +120,23 @@ class Merging {
         consider(std::min(cluster, sibling), std::max(cluster, sibling), true);
   }
 
-  void add_siblings(int cluster, ValueId value, bool forward, std::vector<int>& siblings) const {
-    if (partition_.at(cluster).holds_contraction()) return;
+  // Readers of `value` with which `cluster` could fit into the pointers of one kernel. At first `readers` is in order.
+  void add_siblings(int cluster, ValueId value, bool forward, std::vector<int>& siblings) {
+    const Cluster& self = partition_.at(cluster);
+    if (self.holds_contraction()) return;
     const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
-    std::size_t tried = 0;
-    for (int reader : readers) {
-      if (reader == cluster || (forward && reader < cluster) || partition_.at(reader).holds_contraction()) continue;
-      if (++tried > kSiblings) return;
-      siblings.push_back(reader);
+    const auto room =
+        static_cast<std::size_t>(context_.options.max_operands) -
+        std::min<std::size_t>(self.results.size() + 1, static_cast<std::size_t>(context_.options.max_operands));
+    for (auto reader = forward ? std::upper_bound(readers.begin(), readers.end(), cluster) : readers.begin();
+         reader != readers.end(); ++reader) {
+      const Cluster& other = partition_.at(*reader);
+      if (*reader == cluster || other.holds_contraction() || other.results.size() > room) continue;
+      if (siblings.size() == kSiblings) {
+        crowded_[static_cast<std::size_t>(cluster)] = true;
+        return;
+      }
+      siblings.push_back(*reader);
     }
   }
 
@@ -171,6 +187,8 @@ class Merging {
   Partition& partition_;
   Order order_;
   std::vector<int> versions_;
+  std::vector<bool> crowded_;  // by cluster: it has more siblings than were tried
+  Order::Successors successors_;
   std::priority_queue<Candidate, std::vector<Candidate>, Less> heap_;
 };
 
@@ -203,6 +221,13 @@ double bytes_of(const Context& context, const Cluster& cluster) {
   for (const Read& read : cluster.reads) bytes += bytes_of(context, cluster, read);
   for (const Result& result : cluster.results) bytes += context.bytes[static_cast<std::size_t>(result.value)];
   return bytes;
+}
+
+Order::Successors cluster_successors(const Partition& partition) {
+  return [&partition](int cluster, const std::function<void(int)>& visit) {
+    for (const Result& result : partition.at(cluster).results)
+      for (int reader : partition.readers[static_cast<std::size_t>(result.value)]) visit(reader);
+  };
 }
 
 NeededElsewhere needed_elsewhere(const Context& context, const Partition& partition, int first, int second) {

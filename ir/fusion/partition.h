@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/fusion/cluster.h"
+#include "ir/fusion/order.h"
 
 namespace tenon::ir::fusion {
 
@@ -31,6 +32,9 @@ bool recompute_cheap(const Context& context, Partition& partition);
 
 /// Bytes that a cluster moves.
 double bytes_of(const Context& context, const Cluster& cluster);
+
+/// Who reads what a cluster makes, for Order.
+Order::Successors cluster_successors(const Partition& partition);
 
 /// The values that `first` makes and `second` reads may be needed by others too.
 NeededElsewhere needed_elsewhere(const Context& context, const Partition& partition, int first, int second);
