@@ -65,8 +65,8 @@ Schedule choose_schedule(const Kernel& kernel, const Target& target) {
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: return choose_map_schedule(kernel, target);
     case ir::KernelClass::reduce: return choose_reduce_schedule(kernel, target);
-    case ir::KernelClass::contract: return ContractSchedule{};
-    case ir::KernelClass::attend: return AttendSchedule{};
+    case ir::KernelClass::contract: return choose_contract_schedule(kernel, target);
+    case ir::KernelClass::attend: return choose_attend_schedule(kernel, target);
   }
   TENON_CHECK(false, "unknown kernel class");
   return {};

@@ -8,6 +8,8 @@ namespace tenon::codegen {
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target);
+AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 /// For every class on a CPU (codegen/schedule_cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
 

@@ -20,7 +20,8 @@ class KernelBuilder {
  public:
   explicit KernelBuilder(ir::KernelClass kernel_class, std::vector<codegen::Axis> axes) {
     kernel.kernel_class = kernel_class;
-    kernel.name = kernel_class == ir::KernelClass::map ? "map" : "reduce";
+    static const char* const names[] = {"map", "reduce", "contract", "attend"};
+    kernel.name = names[static_cast<int>(kernel_class)];
     kernel.axes = std::move(axes);
   }
 
@@ -95,6 +96,27 @@ class KernelBuilder {
     instr.note = ir::name_of(op);
     for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
       if (kernel.axes[axis].reduced) instr.axes.push_back(static_cast<int>(axis));
+    return add(instr);
+  }
+  /// Over `axis` alone.
+  InstrId reduce_along(int axis, ir::Op op, InstrId arg) {
+    Instr instr;
+    instr.kind = InstrKind::reduce;
+    instr.op = op;
+    instr.args = {arg};
+    instr.axes = {axis};
+    instr.dtype = kernel.instr(arg).dtype;
+    instr.note = ir::name_of(op);
+    return add(instr);
+  }
+  InstrId contract(int axis, InstrId a, InstrId b, DType dtype, bool tf32 = false) {
+    Instr instr;
+    instr.kind = InstrKind::contract;
+    instr.args = {a, b};
+    instr.axes = {axis};
+    instr.dtype = dtype;
+    instr.tf32 = tf32;
+    instr.note = "matmul";
     return add(instr);
   }
   void store(int operand, Index offset, InstrId value, std::vector<Guard> guards = {}) {

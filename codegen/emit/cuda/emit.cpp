@@ -13,19 +13,19 @@ Source emit_cuda(const Kernel& kernel, const Target& target) {
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: return cuda::emit_map(kernel, target);
     case ir::KernelClass::reduce: return cuda::emit_reduce(kernel, target);
-    case ir::KernelClass::contract:
-    case ir::KernelClass::attend: break;
+    case ir::KernelClass::contract: return cuda::emit_contract(kernel, target);
+    case ir::KernelClass::attend: return cuda::emit_attend(kernel, target);
   }
-  TENON_CHECK(false, "no CUDA emitter for this kernel class");
+  TENON_CHECK(false, "unknown kernel class");
   return {};
 }
 
 namespace cuda {
 
-Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch) {
+Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch, bool whole_registers) {
   Writer out;
-  out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}({}) {{", launch.block, kernel.name,
-                       parameters(kernel)));
+  out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{", launch.block,
+                       whole_registers ? ", 1" : "", kernel.name, parameters(kernel)));
   for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
   const std::string text = without_unused(out.text() + body.text() + "}\n");
   const std::string prelude = prelude_for(text);

@@ -11,9 +11,12 @@ namespace tenon::codegen::cuda {
 
 Source emit_map(const Kernel& kernel, const Target& target);
 Source emit_reduce(const Kernel& kernel, const Target& target);
+Source emit_contract(const Kernel& kernel, const Target& target);
+Source emit_attend(const Kernel& kernel, const Target& target);
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
-Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch);
+/// `whole_registers`: the compiler may use all that a block can have, rather than spill for a further block on an SM.
+Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch, bool whole_registers = false);
 
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);

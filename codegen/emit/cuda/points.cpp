@@ -47,6 +47,25 @@ int store_width(const Kernel& kernel, const Store& store, const Points& points) 
              : 0;
 }
 
+// Point j of a vector that is there already.
+std::string held_value(const Kernel& kernel, const Points& points, InstrId id, const std::string& j) {
+  const std::string text = fmt::format("x{}{}[{}]", id, contains(points.held, id) ? points.held_index : "", j);
+  const Instr& instr = kernel.instr(id);
+  return instr.kind == InstrKind::load ? decoded(text, stored_dtype(kernel, instr.access)) : text + points.held_factor;
+}
+
+void emit_packed(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
+  if (points.packed < 0) return;
+  const std::string element =
+      encoded(value_name(kernel, points.packed), kernel.instr(points.packed).dtype, points.packed_dtype);
+  const bool wrapped = points.packed_type != storage_type(points.packed_dtype);
+  out.line(fmt::format("y[{}] = {};", j, wrapped ? fmt::format("{}{{{}}}", points.packed_type, element) : element));
+}
+
+void declare_packed(Writer& out, const Points& points) {
+  if (points.packed >= 0) out.line(fmt::format("pack<{}, {}> y;", points.packed_type, points.vector));
+}
+
 void emit_vector_store(Writer& out, const Kernel& kernel, const Points& points, int index, const Names& names) {
   const Store& store = kernel.stores[static_cast<std::size_t>(index)];
   const std::string guard = condition_prefix(points.condition, guard_text(store.access.guards, names));
@@ -70,11 +89,10 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
       define(out, kernel, id, names);
       continue;
     }
-    const std::string held = contains(points.held, id) ? points.held_index : "";
-    out.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id,
-                         decoded(fmt::format("x{}{}[j]", id, held), stored_dtype(kernel, instr.access))),
+    out.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, held_value(kernel, points, id, "j")),
              comment(instr));
   }
+  emit_packed(out, kernel, points, "j");
   for (InstrId reduce : points.reduces) out.line(accumulate_statement(kernel, reduce, points.position + " + j"));
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
@@ -94,7 +112,11 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
   const Names names = names_of(kernel);
   std::vector<InstrId> vectors = points.held;
   for (InstrId id : points.instrs) {
-    if (!varies(kernel, id, points.axis)) {
+    if (!varies(kernel, id, points.axis) && contains(points.held, id)) {
+      out.line(fmt::format("const {} v{} = {};", value_type(kernel.instr(id).dtype), id,
+                           held_value(kernel, points, id, "0")),
+               comment(kernel.instr(id)));
+    } else if (!varies(kernel, id, points.axis)) {
       define(out, kernel, id, names);
     } else if (kernel.instr(id).kind == InstrKind::load && !contains(vectors, id)) {
       const std::string load = vector_load(kernel, id, points.axis, points.vector, names);
@@ -104,6 +126,7 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
       vectors.push_back(id);
     }
   }
+  declare_packed(out, points);
   emit_loop(out, kernel, points, vectors);
   for (int index : points.stores)
     if (store_width(kernel, kernel.stores[static_cast<std::size_t>(index)], points) != 0)
@@ -185,14 +208,15 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
     for (InstrId id : points.instrs) {
       if (contains(points.held, id)) {
         out.line(fmt::format("const {} v{} = {};", value_type(kernel.instr(id).dtype), id,
-                             decoded(fmt::format("x{}{}[0]", id, points.held_index),
-                                     stored_dtype(kernel, kernel.instr(id).access))),
+                             held_value(kernel, points, id, "0")),
                  comment(kernel.instr(id)));
       } else {
         define(out, kernel, id, names_of(kernel));
       }
     }
     for (InstrId reduce : points.reduces) out.line(accumulate_statement(kernel, reduce, points.position));
+    declare_packed(out, points);
+    emit_packed(out, kernel, points, "0");
   }
   emit_single_stores(out, kernel, points);
 }

@@ -20,9 +20,14 @@ struct Points {
   int axis = -1;                 ///< the points lie along it; -1: there is one point
   int vector = 1;
   bool streaming = false;
-  std::string condition;      ///< of all stores: "inside"; empty: none
-  std::vector<InstrId> held;  ///< loads whose vectors x<id> are defined already
-  std::string held_index;     ///< subscript of the held vectors: "[c]"
+  std::string condition;  ///< of all stores: "inside"; empty: none
+  std::vector<InstrId>
+      held;  ///< values whose vectors x<id> are defined already: loads as they are stored, others as values
+  std::string held_index;  ///< subscript of the held vectors: "[c]"
+  std::string held_factor;    ///< behind a held value that is no load: " / v7"
+  InstrId packed = -1;     ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
+  std::string packed_type;  ///< "bf16", "tf32"
+  DType packed_dtype = DType::f32;
 };
 
 /// Writes the run.

@@ -1,0 +1,46 @@
+// Contract and Attend kernels by their parameters, as lowering makes them, for tests of their emission.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/source.h"
+#include "codegen/target.h"
+#include "tests/codegen/kernel_builder.h"
+
+namespace tenon::test {
+
+struct MatmulCase {
+  std::string name;
+  DType a = DType::f16, b = DType::f16, out = DType::f16;
+  Dim batch = 1, m = 512, n = 512, k = 512;
+  bool a_transposed = false, b_transposed = false;  ///< stored [k, m], [n, k]
+  bool epilogue = false;                            ///< add a bias, multiply by tanh, add a residual
+  bool prologue = false;                            ///< the positive part of a
+  bool tf32 = false;
+  Symbols symbols = {};
+  std::vector<Bindings> bindings = {{}};  ///< to run it at
+};
+
+Kernel matmul_kernel(const MatmulCase& c, const codegen::Target& target);
+std::vector<MatmulCase> matmul_cases();
+
+enum class Mask : std::uint8_t { none, causal, window, loaded };
+
+struct AttentionCase {
+  std::string name;
+  DType dtype = DType::f16;
+  Dim heads = 2, queries = 512, keys = 512, depth = 64, width = 64;
+  std::int64_t group = 1;   ///< heads of q for each head of k and v
+  Mask mask = Mask::none;   ///< window: 128 keys up to the query's own; loaded: a bool of (queries, keys)
+  bool by_hand = false;     ///< softmax without a guard against rows that are all -inf, divided before the second product
+  bool alibi = false, softcap = false, lse = false;
+  bool keys_transposed = false;  ///< k stored [heads, depth, keys]
+  Symbols symbols = {};
+  std::vector<Bindings> bindings = {{}};  ///< to run it at
+};
+
+Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target);
+std::vector<AttentionCase> attention_cases();
+
+}  // namespace tenon::test
