@@ -1,9 +1,9 @@
-// Heuristics for Attend kernels on CUDA: 64 or 128 queries a block, and as many keys as registers and shared memory allow
-// (guides: attention.md §5).
+// Heuristics for Attend kernels on CUDA: 64 or 128 queries a block, and as many keys as registers and shared memory
+// allow (guides: attention.md §5).
+#include <algorithm>
+
 #include "codegen/schedule_choices.h"
 #include "codegen/tiling.h"
-
-#include <algorithm>
 
 namespace tenon::codegen {
 namespace {

@@ -103,11 +103,13 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
   const auto most = [&](int axis) {
     return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
   };
-  const auto padded = [](std::int64_t extent) { return static_cast<int>(std::max<std::int64_t>(1, (extent + 15) / 16) * 16); };
+  const auto padded = [](std::int64_t extent) {
+    return static_cast<int>(std::max<std::int64_t>(1, (extent + 15) / 16) * 16);
+  };
   const TileElement scores = tile_element(kernel, parts.scores, target), mix = tile_element(kernel, parts.mix, target);
   const std::int64_t depth = most(parts.d), width = most(parts.e);
-  const bool tensor_cores = scores.tensor_cores && mix.tensor_cores && scores.dtype == mix.dtype && is_16_bit(mix.dtype) &&
-                            depth <= kLargest && width <= kLargest;
+  const bool tensor_cores = scores.tensor_cores && mix.tensor_cores && scores.dtype == mix.dtype &&
+                            is_16_bit(mix.dtype) && depth <= kLargest && width <= kLargest;
   if (tensor_cores) return {mix, padded(depth), padded(width)};
   const bool wide = scores.dtype == DType::f64 || mix.dtype == DType::f64;
   const int block_width = width > 64 ? (wide ? 64 : 128) : width > 32 ? 64 : width > 16 ? 32 : 16;
@@ -119,11 +121,13 @@ std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& til
   const int q = schedule.tile_q, kv = schedule.tile_kv;
   if (!tiles.element.tensor_cores) {
     const std::int64_t scores = plain_tile_bytes(q, tiles.depth, dtype) + plain_tile_bytes(kv, tiles.depth, dtype);
-    const std::int64_t loop = plain_tile_bytes(q, kv, dtype) + std::max(scores, plain_tile_bytes(tiles.width, 16, dtype));
+    const std::int64_t loop =
+        plain_tile_bytes(q, kv, dtype) + std::max(scores, plain_tile_bytes(tiles.width, 16, dtype));
     return std::max(loop, plain_tile_bytes(tiles.width, q / 4, dtype) + 2 * (q / 4) * size_of(dtype));
   }
   const int columns = tiles.width % 64 == 0 ? 64 : tiles.width % 32 == 0 ? 32 : 16;
-  const std::int64_t loop = matrix_tile_bytes(q, tiles.depth, true, dtype) + matrix_tile_bytes(kv, tiles.depth, true, dtype) +
+  const std::int64_t loop = matrix_tile_bytes(q, tiles.depth, true, dtype) +
+                            matrix_tile_bytes(kv, tiles.depth, true, dtype) +
                             matrix_tile_bytes(tiles.width, kv, false, dtype);
   return std::max(loop, std::int64_t{4} * q * (columns + 8 + 2));
 }

@@ -24,8 +24,8 @@ struct TileAccess {
   bool widened = false;     ///< one load of 8-bit elements for a tile of 16-bit ones
   bool async = false;       ///< copied by cp.async: as_stored, and in the direction of the tile's lines
 };
-/// Which way the lines of a tile run in shared memory. The transposition of 16-bit elements on the way to the tensor cores
-/// is free; other tiles have one direction.
+/// Which way the lines of a tile run in shared memory. The transposition of 16-bit elements on the way to the tensor
+/// cores is free; other tiles have one direction.
 enum class Lines : std::uint8_t { as_read, along_depth, along_outer };
 Lines contract_lines(TileElement element);
 TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
@@ -41,7 +41,8 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
 /// Element and padded extents of an attend kernel's tiles.
 struct AttendTiles {
   TileElement element;
-  int depth = 0, width = 0;  ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
+  int depth = 0,
+      width = 0;  ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
 };
 AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target);
 /// Dynamic shared memory of an attend kernel.

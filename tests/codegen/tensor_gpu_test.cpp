@@ -1,5 +1,5 @@
-// Contract and Attend kernels on a real GPU against sums in f64, at sampled points; every element is written, and nothing
-// beside the outputs is. Skipped where there is no GPU, driver or NVRTC.
+// Contract and Attend kernels on a real GPU against sums in f64, at sampled points; every element is written, and
+// nothing beside the outputs is. Skipped where there is no GPU, driver or NVRTC.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ std::uint64_t bits_of(DType dtype, double value) {
 }
 
 // Runs `kernel` on random inputs; inputs and outputs as numbers, in the kernel's order of operands.
-std::vector<Array> run(const Machine& machine, const codegen::Target& target, const Kernel& kernel, const Bindings& bindings) {
+std::vector<Array> run(const Machine& machine, const codegen::Target& target, const Kernel& kernel,
+                       const Bindings& bindings) {
   const codegen::Source source = emit_cuda(kernel, target);
   const auto compiled = cuda::compile(*machine.nvrtc, source.text, source.entry, machine.arch);
   const cuda::Module module(machine.device, compiled.cubin);
@@ -71,7 +72,8 @@ std::vector<Array> run(const Machine& machine, const codegen::Target& target, co
     std::vector<std::byte> data(count * bytes + kGuardBytes, kGuard);
     Array array;
     for (std::size_t i = 0; i < count && !operand.written; ++i) {
-      const double value = is_real(operand.dtype) ? ir::round_to(operand.dtype, uniform(random)) : uniform(random) > 0.3;
+      const double value =
+          is_real(operand.dtype) ? ir::round_to(operand.dtype, uniform(random)) : uniform(random) > 0.3;
       array.values.push_back(value);
       const std::uint64_t bits = bits_of(operand.dtype, value);
       std::memcpy(data.data() + i * bytes, &bits, bytes);
@@ -127,7 +129,8 @@ std::vector<std::int64_t> samples(std::int64_t extent, int count) {
   }
   std::mt19937_64 random(static_cast<std::uint64_t>(extent));
   points = {0, 1, extent - 2, extent - 1};
-  while (static_cast<int>(points.size()) < count) points.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extent)));
+  while (static_cast<int>(points.size()) < count)
+    points.push_back(static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(extent)));
   return points;
 }
 
@@ -136,7 +139,9 @@ struct Worst {
   std::string where;
   void see(double got, double want, double tolerance, const std::string& at) {
     const bool same = (std::isnan(got) && std::isnan(want)) || got == want;
-    const double error = same ? 0 : std::isfinite(got) && std::isfinite(want) ? std::fabs(got - want) / tolerance : 1e300;
+    const double error = same                                        ? 0
+                         : std::isfinite(got) && std::isfinite(want) ? std::fabs(got - want) / tolerance
+                                                                     : 1e300;
     if (error <= excess) return;
     excess = error;
     where = at + ": got " + std::to_string(got) + ", want " + std::to_string(want);
@@ -166,7 +171,8 @@ void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Arr
           sum += arrays[3].at((l * m + i) * n + j);
           tolerance = 3 * tolerance + 4 * sum_error * (1 + std::fabs(sum));
         }
-        tolerance += 1.01 * epsilon(c.out) * std::max(std::fabs(sum), std::ldexp(1.0, ir::real_format(c.out).min_exponent));
+        tolerance +=
+            1.01 * epsilon(c.out) * std::max(std::fabs(sum), std::ldexp(1.0, ir::real_format(c.out).min_exponent));
         const double got = out.at((l * m + i) * n + j);
         worst.see(got, sum, tolerance, std::to_string(l) + "," + std::to_string(i) + "," + std::to_string(j));
       }
@@ -175,8 +181,8 @@ void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Arr
   EXPECT_EQ(unwritten, 0) << c.name;
 }
 
-bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t i, std::int64_t j, std::int64_t queries,
-          std::int64_t keys) {
+bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t i, std::int64_t j,
+          std::int64_t queries, std::int64_t keys) {
   const std::int64_t last = i + keys - queries;
   switch (c.mask) {
     case Mask::none: return true;
@@ -187,7 +193,8 @@ bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t
   return true;
 }
 
-void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& kernel, const std::vector<Array>& arrays) {
+void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& kernel,
+                     const std::vector<Array>& arrays) {
   const std::int64_t heads = c.heads.evaluate(at), queries = c.queries.evaluate(at), keys = c.keys.evaluate(at);
   const std::int64_t depth = c.depth.evaluate(at), width = c.width.evaluate(at);
   std::size_t first_output = 0;
@@ -214,7 +221,8 @@ void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& k
       for (double& s : scores) sum += s = std::exp(s - (top == -kInfinity && !c.by_hand ? 0 : top));
       for (std::int64_t e : samples(width, 30)) {
         double mix = 0;
-        for (std::int64_t j = 0; j < keys; ++j) mix += scores[static_cast<std::size_t>(j)] * arrays[2].at((g * keys + j) * width + e);
+        for (std::int64_t j = 0; j < keys; ++j)
+          mix += scores[static_cast<std::size_t>(j)] * arrays[2].at((g * keys + j) * width + e);
         const double want = c.by_hand ? mix / sum : mix / (sum == 0 ? 1 : sum);
         worst.see(arrays[first_output].at((h * queries + i) * width + e), keys == 0 && c.by_hand ? 0 : want, error,
                   std::to_string(h) + "," + std::to_string(i) + "," + std::to_string(e));

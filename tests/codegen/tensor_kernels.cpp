@@ -27,7 +27,8 @@ Index at(const Dim& extent, int outer, int inner) { return Index::axis(outer) * 
 
 Kernel matmul_kernel(const MatmulCase& c, const codegen::Target& target) {
   constexpr int b0 = 0, m = 1, n = 2, k = 3;
-  KernelBuilder build(KernelClass::contract, {{"b0", c.batch, false}, {"m", c.m, false}, {"n", c.n, false}, {"k", c.k, true}});
+  KernelBuilder build(KernelClass::contract,
+                      {{"b0", c.batch, false}, {"m", c.m, false}, {"n", c.n, false}, {"k", c.k, true}});
   const int a = build.input(c.a, {c.batch, c.m, c.k}), b = build.input(c.b, {c.batch, c.k, c.n});
   const Index batch = Index::axis(b0);
   InstrId x = build.load(a, batch * (c.m * c.k) + (c.a_transposed ? at(c.m, k, m) : at(c.k, m, k)));
@@ -60,32 +61,61 @@ std::vector<MatmulCase> matmul_cases() {
       {.name = "f16_empty", .k = 0},
       {.name = "f16_decode", .m = 8, .n = 4096, .k = 4096},
       {.name = "f16_column", .m = 4096, .n = 8, .k = 1024},
-      {.name = "f16_rows", .m = Dim::symbol("rows"), .n = 768, .k = 768, .epilogue = true, .symbols = rows,
+      {.name = "f16_rows",
+       .m = Dim::symbol("rows"),
+       .n = 768,
+       .k = 768,
+       .epilogue = true,
+       .symbols = rows,
        .bindings = {{{"rows", 1}}, {{"rows", 7}}, {{"rows", 64}}, {{"rows", 1000}}, {{"rows", 0}}}},
-      {.name = "f16_all_symbolic", .batch = Dim::symbol("b"), .m = Dim::symbol("rows"), .n = Dim::symbol("n"),
-       .k = Dim::symbol("k"), .symbols = all,
+      {.name = "f16_all_symbolic",
+       .batch = Dim::symbol("b"),
+       .m = Dim::symbol("rows"),
+       .n = Dim::symbol("n"),
+       .k = Dim::symbol("k"),
+       .symbols = all,
        .bindings = {{{"b", 2}, {"rows", 130}, {"n", 129}, {"k", 70}}, {{"b", 1}, {"rows", 5}, {"n", 300}, {"k", 0}}}},
       {.name = "f32", .a = f32, .b = f32, .out = f32, .m = 1024, .n = 1024},
       {.name = "f32_epilogue", .a = f32, .b = f32, .out = f32, .k = 300, .b_transposed = true, .epilogue = true},
       {.name = "f32_odd", .a = f32, .b = f32, .out = f32, .batch = 2, .m = 129, .n = 65, .k = 33},
       {.name = "tf32", .a = f32, .b = f32, .out = f32, .m = 2048, .n = 2048, .b_transposed = true, .tf32 = true},
       {.name = "tf32_nn", .a = f32, .b = f32, .out = f32, .tf32 = true},
-      {.name = "tf32_tn_odd", .a = f32, .b = f32, .out = f32, .m = 77, .n = 99, .k = 35, .a_transposed = true, .tf32 = true},
+      {.name = "tf32_tn_odd",
+       .a = f32,
+       .b = f32,
+       .out = f32,
+       .m = 77,
+       .n = 99,
+       .k = 35,
+       .a_transposed = true,
+       .tf32 = true},
       {.name = "f64", .a = f64, .b = f64, .out = f64, .epilogue = true},
       {.name = "f8", .a = f8, .b = DType::f8e5m2, .out = bf16, .m = 2048, .n = 2048, .b_transposed = true},
       {.name = "f8_out", .a = f8, .b = f8, .out = f8},
       {.name = "f8_bf16", .a = f8, .b = bf16, .out = f32},
       {.name = "f16_f8", .b = f8, .out = f32, .m = 65, .n = 72, .k = 40},
-      {.name = "bf16_small", .a = bf16, .b = bf16, .out = bf16, .batch = 5, .m = 48, .n = 80, .k = 96, .epilogue = true},
+      {.name = "bf16_small",
+       .a = bf16,
+       .b = bf16,
+       .out = bf16,
+       .batch = 5,
+       .m = 48,
+       .n = 80,
+       .k = 96,
+       .epilogue = true},
   };
 }
 
 Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
   constexpr int h = 0, i = 1, e = 2, j = 3, d = 4;
   const DType wide = compute_type(c.dtype);
-  KernelBuilder build(KernelClass::attend, {{"b0", c.heads, false}, {"i", c.queries, false}, {"e", c.width, false},
-                                            {"j", c.keys, true}, {"d", c.depth, true}});
-  const int q = build.input(c.dtype, {c.heads, c.queries, c.depth}), k = build.input(c.dtype, {c.heads, c.keys, c.depth});
+  KernelBuilder build(KernelClass::attend, {{"b0", c.heads, false},
+                                            {"i", c.queries, false},
+                                            {"e", c.width, false},
+                                            {"j", c.keys, true},
+                                            {"d", c.depth, true}});
+  const int q = build.input(c.dtype, {c.heads, c.queries, c.depth}),
+            k = build.input(c.dtype, {c.heads, c.keys, c.depth});
   const int v = build.input(c.dtype, {c.heads, c.keys, c.width});
   const codegen::IndexContext context = build.kernel.context();
   const Index head = Index::axis(h), kv_head = codegen::floor_div(head, c.group, context);
@@ -133,7 +163,8 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     const InstrId nothing = build.map(Op::equal, {sum, zero}, DType::bool_);
     out = build.map(Op::cast, {build.map(Op::div, {product, build.map(Op::where, {nothing, one, sum})})}, c.dtype);
   }
-  build.store(build.output(c.dtype, {c.heads, c.queries, c.width}), head * (c.queries * c.width) + at(c.width, i, e), out);
+  build.store(build.output(c.dtype, {c.heads, c.queries, c.width}), head * (c.queries * c.width) + at(c.width, i, e),
+              out);
   if (c.lse) {
     const InstrId total = build.map(Op::add, {top, build.map(Op::log, {sum})});
     build.store(build.output(DType::f32, {c.heads, c.queries}), at(c.queries, h, i), total, {{Index::axis(e), Dim(1)}});
@@ -147,8 +178,21 @@ std::vector<AttentionCase> attention_cases() {
   const DType bf16 = DType::bf16, f32 = DType::f32, f64 = DType::f64;
   return {
       {.name = "f16_causal", .mask = Mask::causal, .lse = true},
-      {.name = "bf16_128", .dtype = bf16, .heads = 32, .queries = 2048, .keys = 2048, .depth = 128, .width = 128, .group = 4},
-      {.name = "bf16_256_causal", .dtype = bf16, .queries = 300, .keys = 520, .depth = 256, .width = 256, .mask = Mask::causal},
+      {.name = "bf16_128",
+       .dtype = bf16,
+       .heads = 32,
+       .queries = 2048,
+       .keys = 2048,
+       .depth = 128,
+       .width = 128,
+       .group = 4},
+      {.name = "bf16_256_causal",
+       .dtype = bf16,
+       .queries = 300,
+       .keys = 520,
+       .depth = 256,
+       .width = 256,
+       .mask = Mask::causal},
       {.name = "f16_odd", .queries = 113, .keys = 203, .depth = 33, .width = 35, .mask = Mask::window, .lse = true},
       {.name = "f16_80", .queries = 130, .keys = 1, .depth = 80, .width = 96},
       {.name = "f16_by_hand", .mask = Mask::causal, .by_hand = true, .alibi = true},
@@ -156,11 +200,24 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_by_hand_nan", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true},
       {.name = "f16_loaded", .queries = 100, .keys = 90, .mask = Mask::loaded, .keys_transposed = true},
       {.name = "f16_softcap", .softcap = true},
-      {.name = "f16_lengths", .queries = Dim::symbol("sq"), .keys = Dim::symbol("sk"), .mask = Mask::causal, .lse = true,
+      {.name = "f16_lengths",
+       .queries = Dim::symbol("sq"),
+       .keys = Dim::symbol("sk"),
+       .mask = Mask::causal,
+       .lse = true,
        .symbols = lengths,
-       .bindings = {{{"sq", 1}, {"sk", 1}}, {{"sq", 1}, {"sk", 777}}, {{"sq", 113}, {"sk", 203}}, {{"sq", 640}, {"sk", 128}},
-                    {{"sq", 10}, {"sk", 0}}, {{"sq", 0}, {"sk", 10}}}},
-      {.name = "f16_depths", .queries = 77, .keys = 99, .depth = Dim::symbol("d"), .width = Dim::symbol("e"), .symbols = depths,
+       .bindings = {{{"sq", 1}, {"sk", 1}},
+                    {{"sq", 1}, {"sk", 777}},
+                    {{"sq", 113}, {"sk", 203}},
+                    {{"sq", 640}, {"sk", 128}},
+                    {{"sq", 10}, {"sk", 0}},
+                    {{"sq", 0}, {"sk", 10}}}},
+      {.name = "f16_depths",
+       .queries = 77,
+       .keys = 99,
+       .depth = Dim::symbol("d"),
+       .width = Dim::symbol("e"),
+       .symbols = depths,
        .bindings = {{{"d", 24}, {"e", 200}}, {{"d", 0}, {"e", 1}}}},
       {.name = "f16_no_keys", .queries = 20, .keys = 0, .lse = true},
       {.name = "f32", .dtype = f32, .queries = 130, .keys = 200, .mask = Mask::causal, .lse = true},

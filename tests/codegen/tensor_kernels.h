@@ -31,9 +31,9 @@ struct AttentionCase {
   std::string name;
   DType dtype = DType::f16;
   Dim heads = 2, queries = 512, keys = 512, depth = 64, width = 64;
-  std::int64_t group = 1;   ///< heads of q for each head of k and v
-  Mask mask = Mask::none;   ///< window: 128 keys up to the query's own; loaded: a bool of (queries, keys)
-  bool by_hand = false;     ///< softmax without a guard against rows that are all -inf, divided before the second product
+  std::int64_t group = 1;  ///< heads of q for each head of k and v
+  Mask mask = Mask::none;  ///< window: 128 keys up to the query's own; loaded: a bool of (queries, keys)
+  bool by_hand = false;  ///< softmax without a guard against rows that are all -inf, divided before the second product
   bool alibi = false, softcap = false, lse = false;
   bool keys_transposed = false;  ///< k stored [heads, depth, keys]
   Symbols symbols = {};

@@ -32,8 +32,8 @@ void expect_compiles(const std::string& name, const Kernel& kernel, const Target
     EXPECT_EQ(compiled.resources.stack_bytes, 0) << name << "\n" << compiled.log;
     EXPECT_TRUE(compiled.warnings.empty()) << name << ": " << compiled.warnings.front();
     EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_block) << name;
-    std::printf("%-18s %-8s %3d registers %6d shared  %s\n", name.c_str(), target.arch.c_str(), compiled.resources.registers,
-                source.launch.shared_bytes, print(kernel.schedule).c_str());
+    std::printf("%-18s %-8s %3d registers %6d shared  %s\n", name.c_str(), target.arch.c_str(),
+                compiled.resources.registers, source.launch.shared_bytes, print(kernel.schedule).c_str());
   } catch (const Error& error) {
     ADD_FAILURE() << name << ": " << error.what();
   }
@@ -48,7 +48,8 @@ TEST_P(EveryArchitecture, TakesContractKernels) {
 
 TEST_P(EveryArchitecture, TakesAttendKernels) {
   const Target target = codegen::cuda_target(GetParam());
-  for (const AttentionCase& c : attention_cases()) expect_compiles("attend_" + c.name, attention_kernel(c, target), target);
+  for (const AttentionCase& c : attention_cases())
+    expect_compiles("attend_" + c.name, attention_kernel(c, target), target);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryArchitecture, testing::ValuesIn(kArchitectures),

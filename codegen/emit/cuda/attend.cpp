@@ -32,8 +32,8 @@ std::string parameter(const Emission& e, InstrId value) {
 }
 
 // "[&](int i, int j, float v7) { …; return v15; }" as a definition of `name`.
-void emit_function(Writer& out, const Emission& e, const std::string& name, const std::string& given, const Region& region,
-                   const std::string& result) {
+void emit_function(Writer& out, const Emission& e, const std::string& name, const std::string& given,
+                   const Region& region, const std::string& result) {
   out.open(fmt::format("const auto {} = [&]({}) -> {} {{", name, given, e.real));
   for (InstrId id : region)
     if (e.kernel.instr(id).kind != InstrKind::literal)
@@ -50,12 +50,13 @@ void emit_softmax(Writer& out, const Emission& e) {
                 value_name(e.kernel, p.score));
   emit_function(out, e, "shift", fmt::format("{}, {}", i, parameter(e, p.maximum)), p.shift_region,
                 p.shift < 0 ? "0" : value_name(e.kernel, p.shift));
-  emit_function(out, e, "weight", fmt::format("{}, {}, {}", i, parameter(e, p.score), parameter(e, p.shift)), p.weight_region,
-                value_name(e.kernel, p.weight));
+  emit_function(out, e, "weight", fmt::format("{}, {}, {}", i, parameter(e, p.score), parameter(e, p.shift)),
+                p.weight_region, value_name(e.kernel, p.weight));
   const bool as_tiles = p.weight_dtype == e.tiles.element.dtype;  // the tile rounds to the same dtype
   const DType real = e.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
   emit_function(out, e, "rounded", e.real + " w", {}, as_tiles ? "w" : converted("w", real, p.weight_dtype));
-  out.line(fmt::format("const auto weights = make_softmax<{}, {}>(score, shift, weight, rounded);", p.maximum >= 0, p.shift >= 0));
+  out.line(fmt::format("const auto weights = make_softmax<{}, {}>(score, shift, weight, rounded);", p.maximum >= 0,
+                       p.shift >= 0));
 }
 
 // "const auto out = make_result<8>([&](int i, int e, float v11, float v14, const pack<float, 8>& x16) { … });"
@@ -66,13 +67,14 @@ void emit_result(Writer& out, const Emission& e) {
   points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
   points.held = {p.mix};
   for (const RowFactor& factor : p.factors)
-    points.held_factor += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value_name(e.kernel, factor.value));
+    points.held_factor +=
+        fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value_name(e.kernel, factor.value));
   for (std::size_t i = 0; i < e.kernel.stores.size(); ++i) points.stores.push_back(static_cast<int>(i));
   points.axis = p.e;
   points.vector = epilogue_vector(e.kernel, p.e, 8);
-  out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, {4}, {5}, const pack<{6}, {0}>& x{7}) {{",
-                       points.vector, e.index, axis_name(e, p.i), axis_name(e, p.e), parameter(e, p.maximum),
-                       parameter(e, p.sum), e.real, p.mix));
+  out.open(fmt::format(
+      "const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, {4}, {5}, const pack<{6}, {0}>& x{7}) {{", points.vector,
+      e.index, axis_name(e, p.i), axis_name(e, p.e), parameter(e, p.maximum), parameter(e, p.sum), e.real, p.mix));
   emit_points(out, e.kernel, points);
   out.close("});");
 }
@@ -100,7 +102,8 @@ void emit_range(Writer& out, const Emission& e, const AttendSchedule& schedule) 
 }
 
 bool grows_with_query(const AttendParts& parts) {
-  return std::any_of(parts.bounds.begin(), parts.bounds.end(), [](const KeyBound& b) { return b.upper && b.slope > 0; });
+  return std::any_of(parts.bounds.begin(), parts.bounds.end(),
+                     [](const KeyBound& b) { return b.upper && b.slope > 0; });
 }
 
 void check_weights(const Emission& e) {
@@ -119,9 +122,10 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   TENON_CHECK(schedule.loop != MainLoop::cpu, "a CUDA kernel has the schedule of a CPU");
   AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
-  TENON_CHECK((schedule.loop == MainLoop::mma_sync) == tiles.element.tensor_cores, "the main loop does not fit the operands");
-  const Emission e{kernel, std::move(parts), tiles, names_of(kernel), index_type(kernel),
-                   tiles.element.dtype == DType::f64 ? "double" : "float"};
+  TENON_CHECK((schedule.loop == MainLoop::mma_sync) == tiles.element.tensor_cores,
+              "the main loop does not fit the operands");
+  const Emission e{kernel,           std::move(parts),   tiles,
+                   names_of(kernel), index_type(kernel), tiles.element.dtype == DType::f64 ? "double" : "float"};
   check_weights(e);
   const bool mma = tiles.element.tensor_cores;
   const Dim tiles_q = blocks_of(extent(e, e.parts.i), schedule.tile_q);
@@ -129,9 +133,11 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
 
   Writer out(1);
   out.line("extern __shared__ __align__(16) unsigned char shared[];");
-  out.line(fmt::format("const u32 tiles_q = {}, tiles_e = {};", dim_text(tiles_q, e.names), dim_text(tiles_e, e.names)));
+  out.line(
+      fmt::format("const u32 tiles_q = {}, tiles_e = {};", dim_text(tiles_q, e.names), dim_text(tiles_e, e.names)));
   // Where later queries see more keys, their tiles come first, so that short tiles fill the end.
-  const char* tile = grows_with_query(e.parts) ? "(tiles_q - 1 - blockIdx.x / tiles_e % tiles_q)" : "(blockIdx.x / tiles_e % tiles_q)";
+  const char* tile =
+      grows_with_query(e.parts) ? "(tiles_q - 1 - blockIdx.x / tiles_e % tiles_q)" : "(blockIdx.x / tiles_e % tiles_q)";
   out.line(fmt::format("const {0} first_query = ({0}){1} * {2};", e.index, tile, schedule.tile_q));
   out.line("const u32 batch = blockIdx.x / (tiles_e * tiles_q);");
   decode_batch(out, kernel, e.parts.batch, "batch");
@@ -146,16 +152,17 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   emit_softmax(out, e);
   emit_result(out, e);
   const auto text = [&](int axis) { return dim_text(extent(e, axis), e.names); };
-  const std::string limits = fmt::format("first_key, last_key, {}, {}, {}, {}", text(e.parts.i), text(e.parts.j), text(e.parts.d),
-                                         text(e.parts.e));
+  const std::string limits = fmt::format("first_key, last_key, {}, {}, {}, {}", text(e.parts.i), text(e.parts.j),
+                                         text(e.parts.d), text(e.parts.e));
   if (mma) {
-    out.line(fmt::format("attend_mma<{}, {}, {}, {}, {}, {}>(", tile_type(tiles.element), schedule.tile_q, schedule.tile_kv,
-                         tiles.depth, tiles.width, e.index));
+    out.line(fmt::format("attend_mma<{}, {}, {}, {}, {}, {}>(", tile_type(tiles.element), schedule.tile_q,
+                         schedule.tile_kv, tiles.depth, tiles.width, e.index));
     out.line(fmt::format("    shared, q, k, v, weights, out, first_query, {});", limits));
   } else {
-    out.line(fmt::format("attend_simt<{}, {}, {}, {}, {}>(", e.real, schedule.tile_q, schedule.tile_kv, tiles.width, e.index));
-    out.line(fmt::format("    shared, q, k, v, weights, out, first_query, ({})(blockIdx.x % tiles_e) * {}, {});", e.index,
-                         tiles.width, limits));
+    out.line(fmt::format("attend_simt<{}, {}, {}, {}, {}>(", e.real, schedule.tile_q, schedule.tile_kv, tiles.width,
+                         e.index));
+    out.line(fmt::format("    shared, q, k, v, weights, out, first_query, ({})(blockIdx.x % tiles_e) * {}, {});",
+                         e.index, tiles.width, limits));
   }
 
   LaunchRule launch;

@@ -23,9 +23,9 @@ struct Points {
   std::string condition;  ///< of all stores: "inside"; empty: none
   std::vector<InstrId>
       held;  ///< values whose vectors x<id> are defined already: loads as they are stored, others as values
-  std::string held_index;  ///< subscript of the held vectors: "[c]"
-  std::string held_factor;    ///< behind a held value that is no load: " / v7"
-  InstrId packed = -1;     ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
+  std::string held_index;   ///< subscript of the held vectors: "[c]"
+  std::string held_factor;  ///< behind a held value that is no load: " / v7"
+  InstrId packed = -1;  ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
   std::string packed_type;  ///< "bf16", "tf32"
   DType packed_dtype = DType::f32;
 };
