@@ -1,4 +1,4 @@
-// How coordinates pass through one node, from result to operand and back.
+// How coordinates pass through one node, from result to operand.
 #include <algorithm>
 
 #include "codegen/lower/body.h"
@@ -71,17 +71,6 @@ Coordinates reduce_operand(const ir::Node& node, const Shape& shape, const Coord
   return operand;
 }
 
-Coordinates reduce_result(const ir::Node& node, const Coordinates& operand) {
-  const std::vector<int> axes = ir::reduced_axes(node, static_cast<int>(operand.size()));
-  Coordinates result;
-  for (std::size_t i = 0; i < operand.size(); ++i) {
-    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int>(i)) != axes.end();
-    if (!reduced) result.push_back(operand[i]);
-    if (reduced && node.attrs.get_or<bool>("keepdims", false)) result.push_back(Index(0));
-  }
-  return result;
-}
-
 // matmul: (batch, m, k) x (batch, k, n); 1-D operands have no m, or no n.
 Coordinates matmul_operand(const ir::Graph& graph, const ir::Node& node, std::size_t operand, const Coordinates& result,
                            const Index& k) {
@@ -146,22 +135,6 @@ Coordinates operand_coordinates(const ir::Graph& graph, const ir::Node& node, st
   const std::vector<int> perm = ir::permutation(node.attrs, static_cast<int>(to.size()));
   Coordinates coordinates(to.size());
   for (std::size_t i = 0; i < perm.size(); ++i) coordinates[static_cast<std::size_t>(perm[i])] = result[i];
-  return coordinates;
-}
-
-std::optional<Coordinates> result_coordinates(const ir::Graph& graph, const ir::Node& node, std::size_t operand,
-                                              const Coordinates& at, const IndexContext& context) {
-  const Shape& from = graph.type(node.operands[operand]).shape;
-  const Shape& to = graph.type(node.results[0]).shape;
-  if (ir::kind_of(node.op) == ir::Kind::map) return from == to ? std::optional(at) : std::nullopt;
-  if (ir::kind_of(node.op) == ir::Kind::reduce) return reduce_result(node, at);
-  if (node.op == Op::reshape) return reshape_coordinates(at, from, to, context);
-  if (node.op == Op::broadcast_to) return from == to ? std::optional(at) : std::nullopt;
-  if (node.op == Op::flip) return flip_coordinates(graph, node, at);
-  if (node.op != Op::transpose) return std::nullopt;
-  const std::vector<int> perm = ir::permutation(node.attrs, static_cast<int>(to.size()));
-  Coordinates coordinates(to.size());
-  for (std::size_t i = 0; i < perm.size(); ++i) coordinates[i] = at[static_cast<std::size_t>(perm[i])];
   return coordinates;
 }
 

@@ -22,9 +22,9 @@ class Demand {
     for (ir::ValueId output : group.outputs) add_operand(output, true);
   }
 
-  void store(ir::ValueId output, const Coordinates& at) {
-    const InstrId value = demand(output, at, {});
-    Access access{written_.at(output), linearize(at, graph_.type(output).shape), {}};
+  void store(ir::ValueId output, const Index& offset) {
+    const InstrId value = demand(output, delinearize(offset, graph_.type(output).shape, context_), {});
+    Access access{written_.at(output), offset, {}};
     // A result smaller than the domain is written where the axes it does not vary along are 0.
     for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
       if (!kernel_.axes[axis].reduced && !access.offset.depends_on(static_cast<int>(axis)) &&
@@ -361,7 +361,8 @@ class Demand {
 
 void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain) {
   Demand demand(kernel, plan, group, domain);
-  for (const auto& [output, at] : locate_outputs(plan, group, domain, kernel.symbols)) demand.store(output, at);
+  for (std::size_t i = 0; i < group.outputs.size(); ++i)
+    demand.store(group.outputs[i], offset_of(group.layouts[i], domain, kernel.context()));
 }
 
 }  // namespace tenon::codegen

@@ -14,19 +14,10 @@ namespace {
 
 constexpr std::size_t kMaxAxes = 32;
 
-Domain domain_of(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors) {
-  switch (group.kernel_class) {
-    case ir::KernelClass::map: return map_domain(plan, group, factors);
-    case ir::KernelClass::reduce: return reduce_domain(plan, group, factors);
-    case ir::KernelClass::contract: return contract_domain(plan, group, factors);
-    case ir::KernelClass::attend: return attend_domain(plan, group, factors);
-  }
-  return {};
-}
-
 // A loop i of extent n that occurs as i / d or i mod d with d dividing n becomes two loops of n/d and d: the division
-// is then done by the loops. Records one such cut; false when there is none.
+// is then done by the loops. Records one such cut; false when there is none. Contract and attend loop by tiles.
 bool find_cut(const Kernel& kernel, LoopFactors& factors) {
+  if (kernel.kernel_class == ir::KernelClass::contract || kernel.kernel_class == ir::KernelClass::attend) return false;
   std::optional<std::pair<int, Dim>> cut;
   const auto look = [&](const Index& index) {
     visit_atoms(index, [&](const IndexAtom& atom) {
@@ -89,7 +80,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   LoopFactors factors;
   Kernel kernel;
   do {
-    const Domain domain = domain_of(plan, group, factors);
+    const Domain domain = make_domain(plan, group, factors);
     kernel = Kernel{};
     kernel.kernel_class = group.kernel_class;
     kernel.axes = domain.axes;

@@ -1,0 +1,103 @@
+// The loops of each kernel class, from the extents that the plan gives the group:
+//   map       kept axes
+//   reduce    kept axes, then the reduced ones
+//   contract  batch axes, m, n, then k
+//   attend    batch axes, i (queries), e (columns of v), then j (keys) and d (columns of q)
+// The last axes of contract and attend have fixed meanings and are never cut.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/lower/body.h"
+#include "ir/build.h"
+#include "ir/check.h"
+
+namespace tenon::codegen {
+namespace {
+
+std::string loop_name(const ir::Group& group, std::size_t loop) {
+  const std::size_t kept = group.kept.size();
+  switch (group.kernel_class) {
+    case ir::KernelClass::map: return fmt::format("i{}", loop);
+    case ir::KernelClass::reduce: return loop < kept ? fmt::format("i{}", loop) : fmt::format("r{}", loop - kept);
+    case ir::KernelClass::contract:
+      return loop + 2 < kept ? fmt::format("b{}", loop) : std::string(1, "mnk"[loop + 2 - kept]);
+    case ir::KernelClass::attend:
+      return loop + 2 < kept ? fmt::format("b{}", loop) : std::string(1, "iejd"[loop + 2 - kept]);
+  }
+  return {};
+}
+
+// A loop cut into `extents` (outermost first): its axes, and its index on them.
+Index add_loop(Domain& domain, const std::string& name, const std::vector<Dim>& extents, bool reduced) {
+  Index index(0);
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const std::string axis_name = extents.size() == 1 ? name : fmt::format("{}_{}", name, i);
+    index = index * extents[i] + Index::axis(static_cast<int>(domain.axes.size()));
+    domain.axes.push_back({axis_name, extents[i], reduced});
+  }
+  return index;
+}
+
+// The indices of a reduction's reduced dimensions: those of extent 1 are at 0, the others take the group's loops in
+// order.
+std::vector<Index> match_reduced(const ir::Graph& graph, const ir::Node& node, const std::vector<Index>& loops) {
+  const Shape& shape = graph.type(node.operands[0]).shape;
+  std::vector<Index> indices;
+  std::size_t next = 0;
+  for (int axis : ir::reduced_axes(node, static_cast<int>(shape.size()))) {
+    if (shape[static_cast<std::size_t>(axis)].is(1)) {
+      indices.push_back(Index(0));
+    } else {
+      TENON_CHECK(next < loops.size(), "the reductions of a group have different reduced axes");
+      indices.push_back(loops[next++]);
+    }
+  }
+  return indices;
+}
+
+// Which reduced loops each reduction and contraction of the group combines.
+void assign_reduced(Domain& domain, const ir::Plan& plan, const ir::Group& group) {
+  const std::vector<Index> reduced(domain.loops.begin() + static_cast<std::ptrdiff_t>(group.kept.size()),
+                                   domain.loops.end());
+  std::vector<Index> true_loops;  // reductions leave extents of 1 aside
+  for (std::size_t i = 0; i < reduced.size(); ++i)
+    if (!group.reduced[i].is(1)) true_loops.push_back(reduced[i]);
+  for (ir::NodeId id : group.nodes) {
+    const ir::Node& node = plan.graph.node(id);
+    const bool attend = group.kernel_class == ir::KernelClass::attend;
+    if (ir::kind_of(node.op) == ir::Kind::contract) {
+      domain.reduced[id] = {attend && id == group.attention.scores ? reduced.at(1) : reduced.at(0)};
+    } else if (ir::kind_of(node.op) == ir::Kind::reduce && group.kernel_class != ir::KernelClass::map) {
+      domain.reduced[id] = attend ? std::vector<Index>{reduced.at(0)} : match_reduced(plan.graph, node, true_loops);
+    }
+  }
+}
+
+}  // namespace
+
+Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors) {
+  Domain domain;
+  const std::size_t kept = group.kept.size();
+  for (std::size_t loop = 0; loop < kept + group.reduced.size(); ++loop) {
+    const std::string name = loop_name(group, loop);
+    const auto cut = factors.find(name);
+    const Dim& extent = loop < kept ? group.kept[loop] : group.reduced[loop - kept];
+    domain.loops.push_back(
+        add_loop(domain, name, cut == factors.end() ? std::vector<Dim>{extent} : cut->second, loop >= kept));
+  }
+  if (group.kernel_class == ir::KernelClass::map && kept == 0) add_loop(domain, "i", {Dim(1)}, false);
+  assign_reduced(domain, plan, group);
+  return domain;
+}
+
+Index offset_of(const ir::Layout& layout, const Domain& domain, const IndexContext& context) {
+  Index offset(0);
+  for (const ir::Digit& digit : layout) {
+    const Index& loop = domain.loops.at(static_cast<std::size_t>(digit.axis));
+    offset = offset * digit.extent + mod(floor_div(loop, digit.divisor, context), digit.extent, context);
+  }
+  return offset;
+}
+
+}  // namespace tenon::codegen
