@@ -87,6 +87,7 @@ Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFacto
         add_loop(domain, name, cut == factors.end() ? std::vector<Dim>{extent} : cut->second, loop >= kept));
   }
   if (group.kernel_class == ir::KernelClass::map && kept == 0) add_loop(domain, "i", {Dim(1)}, false);
+  if (group.kernel_class == ir::KernelClass::reduce && group.reduced.empty()) add_loop(domain, "r", {Dim(1)}, true);
   assign_reduced(domain, plan, group);
   return domain;
 }
