@@ -12,11 +12,12 @@ constexpr int kCostlyScore = 12;  // issue slots for an element beyond which few
 
 int score_cost(const Kernel& kernel, const AttendParts& parts) {
   int cost = 0;
-  for (InstrId id : parts.score_region) {
-    const Instr& instr = kernel.instr(id);
-    if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
-    if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
-  }
+  for (const Region* region : {&parts.score_region, &parts.factor_region})
+    for (InstrId id : *region) {
+      const Instr& instr = kernel.instr(id);
+      if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
+      if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
+    }
   return cost;
 }
 

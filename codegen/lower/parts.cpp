@@ -103,23 +103,46 @@ bool is_exponential(const Instr& instr) {
 
 bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends & bit(axis)) != 0; }
 
-// From the second contraction's first operand back to the exponential.
+bool is_zero(const Kernel& kernel, InstrId id) {
+  const Instr& instr = kernel.instr(behind_casts(kernel, id));
+  return instr.kind == InstrKind::literal &&
+         std::visit([](auto value) { return static_cast<double>(value); }, instr.literal) == 0;
+}
+
+bool comes_from_exponential(const Kernel& kernel, InstrId id, int axis) {
+  for (InstrId each : region_of(kernel, {id}, {}))
+    if (is_exponential(kernel.instr(each)) && varies(kernel, each, axis)) return true;
+  return false;
+}
+
+// One step from the second contraction's first operand back to the exponential: takes in what `instr` multiplies the
+// weights by, and gives the operand through which they come.
+InstrId pass_factor(const Kernel& kernel, AttendParts& parts, InstrId id) {
+  const Instr& instr = kernel.instr(id);
+  const bool linear =
+      instr.kind == InstrKind::map && (instr.op == Op::mul || instr.op == Op::div || instr.op == Op::where);
+  TENON_CHECK(linear, fmt::format("attend: v{} stands between the weights and the second contraction", id));
+  if (instr.op == Op::where) {
+    const bool kept = is_zero(kernel, instr.args[2]);
+    TENON_CHECK(kept || is_zero(kernel, instr.args[1]), fmt::format("attend: v{} selects more than weights", id));
+    parts.key_factors.insert(parts.key_factors.begin(), {Op::where, instr.args[0], kept});
+    return instr.args[kept ? 1 : 2];
+  }
+  const bool left = instr.op == Op::div || comes_from_exponential(kernel, instr.args[0], parts.j);
+  const InstrId factor = instr.args[left ? 1 : 0];
+  if (varies(kernel, factor, parts.j)) {
+    parts.key_factors.insert(parts.key_factors.begin(), {instr.op, factor, true});
+  } else {
+    parts.factors.insert(parts.factors.begin(), {instr.op, factor});
+  }
+  return instr.args[left ? 0 : 1];
+}
+
 void find_weight(const Kernel& kernel, AttendParts& parts) {
   InstrId at = kernel.instr(parts.mix).args[0];
   parts.weight_dtype = kernel.instr(at).dtype;
-  while (true) {
-    at = behind_casts(kernel, at);
-    const Instr& instr = kernel.instr(at);
-    if (is_exponential(instr)) break;
-    TENON_CHECK(instr.kind == InstrKind::map && (instr.op == Op::mul || instr.op == Op::div),
-                fmt::format("attend: v{} stands between the weights and the second contraction", at));
-    const bool left = varies(kernel, instr.args[0], parts.j);
-    const InstrId factor = instr.args[left ? 1 : 0];
-    TENON_CHECK((left || instr.op == Op::mul) && !varies(kernel, factor, parts.j),
-                fmt::format("attend: v{} is no factor of a row", factor));
-    parts.factors.insert(parts.factors.begin(), {instr.op, factor});
-    at = instr.args[left ? 0 : 1];
-  }
+  for (at = behind_casts(kernel, at); !is_exponential(kernel.instr(at)); at = behind_casts(kernel, at))
+    at = pass_factor(kernel, parts, at);
   parts.weight = at;
 }
 
@@ -321,6 +344,10 @@ AttendParts attend_parts(const Kernel& kernel) {
   }
   parts.weight_region = region_of(kernel, {parts.weight}, known);
   check_region(kernel, parts.weight_region, row | bit(parts.j), "weights");
+  std::vector<InstrId> key_factors;
+  for (const KeyFactor& factor : parts.key_factors) key_factors.push_back(factor.value);
+  parts.factor_region = region_of(kernel, key_factors, {});
+  check_region(kernel, parts.factor_region, row | bit(parts.j), "factors of weights");
   std::vector<InstrId> given = {parts.mix};
   if (parts.maximum >= 0) given.push_back(parts.maximum);
   if (parts.sum >= 0) given.push_back(parts.sum);

@@ -46,27 +46,38 @@ struct RowFactor {
   InstrId value = -1;
 };
 
+/// What a weight passes on its way to the second contraction, when it varies along the row: x * value, x / value, or
+/// where: x as far as `value` (a bool) is `kept`, else 0.
+struct KeyFactor {
+  ir::Op op = ir::Op::mul;
+  InstrId value = -1;
+  bool kept = true;
+};
+
 /// The accepted form, with s(i, j) any function of the scores and of positions, c(i) any function of the row's maximum:
 ///     maximum = max over j of s          (may be absent, then so is c)
 ///     weight  = exp(s - c)               (or exp2; exp(s) when there is no c)
 ///     sum     = sum over j of weight     (may be absent)
-///     mix     = sum over j of (weight, cast, multiplied or divided by row values) * v
+///     mix     = sum over j of p * v, where p is weight behind casts, products, quotients and selections against 0 by
+///               values that are functions of the row (then of maximum and sum too) or of positions
 /// Everything that follows mix, maximum and sum varies along batch, i and e only. This is what the planner finds
 /// (ir/fusion/plan.h, Attention).
 struct AttendParts {
   std::vector<int> batch;
   int i = -1, e = -1, j = -1, d = -1;
   InstrId scores = -1, mix = -1;
-  InstrId score = -1;               ///< s: what is exponentiated, before the shift
-  InstrId shift = -1;               ///< c; -1 when there is none
-  InstrId maximum = -1, sum = -1;   ///< reductions; -1 when absent
-  InstrId weight = -1;              ///< the exponential
-  std::vector<RowFactor> factors;   ///< between weight and mix, in the order of application
-  DType weight_dtype = DType::f32;  ///< what the weights are cast to for mix
+  InstrId score = -1;                  ///< s: what is exponentiated, before the shift
+  InstrId shift = -1;                  ///< c; -1 when there is none
+  InstrId maximum = -1, sum = -1;      ///< reductions; -1 when absent
+  InstrId weight = -1;                 ///< the exponential
+  std::vector<RowFactor> factors;      ///< between weight and mix, in the order of application
+  std::vector<KeyFactor> key_factors;  ///< likewise
+  DType weight_dtype = DType::f32;     ///< what the weights are cast to for mix
   OperandPart q, k, v;
   Region score_region;           ///< from scores to score
   Region shift_region;           ///< from maximum to shift: row values
   Region weight_region;          ///< from score and shift to weight
+  Region factor_region;          ///< what key_factors need
   Region epilogue;               ///< from mix, maximum and sum to the stores, row factors included
   std::vector<KeyBound> bounds;  ///< what score's masks say: elsewhere score is -inf
 };

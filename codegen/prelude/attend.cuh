@@ -4,20 +4,19 @@
 
 //@ softmax make_softmax
 // What generated code says of the weights: score(i, j, q k) is s, shift(i, maximum of s) is c, weight(i, s, c) is
-// exp(s - c), and rounded(w) what multiplies v.
-template <bool has_maximum_, bool shifted_, class Score, class Shift, class Weight, class Rounded>
+// exp(s - c), and factor(i, j, w) what multiplies v; only a factor that `varies` looks at j.
+template <bool has_maximum_, bool shifted_, bool varies_, class Score, class Shift, class Weight, class Factor>
 struct softmax {
-  static constexpr bool has_maximum = has_maximum_, shifted = shifted_;
+  static constexpr bool has_maximum = has_maximum_, shifted = shifted_, varies = varies_;
   Score score;
   Shift shift;
   Weight weight;
-  Rounded rounded;
+  Factor factor;
 };
-template <bool has_maximum, bool shifted, class Score, class Shift, class Weight, class Rounded>
-__device__ __forceinline__ softmax<has_maximum, shifted, Score, Shift, Weight, Rounded> make_softmax(Score score, Shift shift,
-                                                                                                  Weight weight,
-                                                                                                  Rounded rounded) {
-  return {score, shift, weight, rounded};
+template <bool has_maximum, bool shifted, bool varies, class Score, class Shift, class Weight, class Factor>
+__device__ __forceinline__ softmax<has_maximum, shifted, varies, Score, Shift, Weight, Factor> make_softmax(
+    Score score, Shift shift, Weight weight, Factor factor) {
+  return {score, shift, weight, factor};
 }
 
 //@ minus_infinity
@@ -195,8 +194,13 @@ __device__ __forceinline__ void attend_mma(unsigned char* shared, const Q& q, co
       u32 a[4];  // two neighbouring fragments of s are one of the next product's first operand
 #pragma unroll
       for (int x = 0; x < 4; ++x) {
-        const float* pair = &s[2 * step + x / 2][x % 2 * 2];
-        a[x] = pack_pair(softmax.rounded(pair[0]), softmax.rounded(pair[1]), T{});
+        float* pair = &s[2 * step + x / 2][x % 2 * 2];
+#pragma unroll
+        for (int y = 0; y < 2; ++y) {
+          const Index j = j0 + step * 16 + x / 2 * 8 + lane % 4 * 2 + y;
+          if (!Softmax::varies || j < j_limit) pair[y] = softmax.factor(i[x % 2], j, pair[y]);
+        }
+        a[x] = pack_pair(pair[0], pair[1], T{});
       }
 #pragma unroll
       for (int n = 0; n < width / 16; ++n) {
@@ -325,7 +329,9 @@ __device__ __forceinline__ void attend_simt(unsigned char* shared, const Q& q, c
       for (int c = 0; c < columns; ++c) {
         const F w = row[r].weigh(softmax, i[r], s[r][c]);
         row[r].sum += w;
-        weights[TileP::offset(first_row + r, x * columns + c)] = softmax.rounded(w);
+        const Index j = j0 + x * columns + c;
+        weights[TileP::offset(first_row + r, x * columns + c)] =
+            !Softmax::varies || j < j_limit ? (F)softmax.factor(i[r], j, w) : w;
       }
     }
 

@@ -159,7 +159,13 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     const InstrId p = build.map(Op::cast, {build.map(Op::div, {weight, sum})}, c.dtype);
     out = build.contract(j, p, value, c.dtype);
   } else {
-    const InstrId product = build.contract(j, build.map(Op::cast, {weight}, c.dtype), value, wide);
+    InstrId p = build.map(Op::cast, {weight}, c.dtype);
+    if (c.dropout) {
+      const InstrId keep = build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
+      const InstrId scaled = build.map(Op::mul, {p, build.literal(1.25, c.dtype)});
+      p = build.map(Op::where, {keep, scaled, build.literal(0.0, c.dtype)});
+    }
+    const InstrId product = build.contract(j, p, value, wide);
     const InstrId nothing = build.map(Op::equal, {sum, zero}, DType::bool_);
     out = build.map(Op::cast, {build.map(Op::div, {product, build.map(Op::where, {nothing, one, sum})})}, c.dtype);
   }
@@ -200,6 +206,7 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_by_hand_nan", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true},
       {.name = "f16_loaded", .queries = 100, .keys = 90, .mask = Mask::loaded, .keys_transposed = true},
       {.name = "f16_softcap", .softcap = true},
+      {.name = "f16_dropout", .queries = 100, .keys = 90, .dropout = true},
       {.name = "f16_lengths",
        .queries = Dim::symbol("sq"),
        .keys = Dim::symbol("sk"),

@@ -36,6 +36,7 @@ struct AttentionCase {
   bool by_hand = false;  ///< softmax without a guard against rows that are all -inf, divided before the second product
   bool alibi = false, softcap = false, lse = false;
   bool keys_transposed = false;  ///< k stored [heads, depth, keys]
+  bool dropout = false;  ///< weights times 1.25 where a bool of (queries, keys) holds, else 0; instead of a mask
   Symbols symbols = {};
   std::vector<Bindings> bindings = {{}};  ///< to run it at
 };

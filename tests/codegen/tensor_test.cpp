@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/tensor_kernels.h"
 #include "tests/codegen/text_checks.h"
@@ -32,11 +35,49 @@ void expect_compiles(const std::string& name, const Kernel& kernel, const Target
     EXPECT_EQ(compiled.resources.stack_bytes, 0) << name << "\n" << compiled.log;
     EXPECT_TRUE(compiled.warnings.empty()) << name << ": " << compiled.warnings.front();
     EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_block) << name;
+    if (std::getenv("TENON_TEST_SOURCES") == nullptr) return;
     std::printf("%-18s %-8s %3d registers %6d shared  %s\n", name.c_str(), target.arch.c_str(),
                 compiled.resources.registers, source.launch.shared_bytes, print(kernel.schedule).c_str());
   } catch (const Error& error) {
     ADD_FAILURE() << name << ": " << error.what();
   }
+}
+
+TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const MatmulCase c{
+      .name = "bf16", .a = DType::bf16, .b = DType::bf16, .out = DType::bf16, .m = 4096, .n = 4096, .epilogue = true};
+  const Source source = emit_cuda(matmul_kernel(c, target), target);
+  expect_lines(source.text, {"make_operand<8, true, true>([&](int m, int k)", "return in0 + ",
+                             "make_operand<8, false, true>([&](int n, int k)",
+                             "make_result<8>([&](int m, int n, const pack<float, 8>& x2)", "tanh(", "store<8, 8>(out0",
+                             "contract_mma<bf16, 128, 128, 32, 2, 4, 3, int>("});
+  for (const char* piece : {"ldmatrix.sync", "mma.sync.aligned.m16n8k16", "cp.async.cg"})
+    EXPECT_NE(source.text.find(piece), std::string::npos) << piece;
+}
+
+TEST(TensorKernelText, OddSizesAreReadElementByElement) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const Source source = emit_cuda(matmul_kernel({.name = "odd", .m = 511, .n = 333, .k = 77}, target), target);
+  expect_lines(source.text, {"make_operand<1, true, false>", "make_operand<1, false, false>", "make_result<1>"});
+}
+
+TEST(TensorKernelText, F32IsNotRoundedUnlessAsked) {
+  const Target target = codegen::cuda_target("sm_90a");
+  MatmulCase c{.name = "f32", .a = DType::f32, .b = DType::f32, .out = DType::f32};
+  expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_simt<float, "});
+  c.tf32 = true;
+  expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_mma<tf32, "});
+}
+
+TEST(TensorKernelText, MasksBecomeRangesOfKeys) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const AttentionCase c{.name = "window", .queries = 512, .keys = 640, .mask = Mask::window};
+  const Source source = emit_cuda(attention_kernel(c, target), target);
+  expect_lines(source.text, {"int first_key = 0, last_key = 640;", "last_key = min(last_key, (int)(last_query + 129));",
+                             "first_key = max(first_key, (int)(first_query + 0));", "first_key -= first_key % 64;",
+                             "attend_mma<f16, "});
+  EXPECT_LE(source.launch.shared_bytes, 3 * 64 * (64 + 8) * 2);  // a tile each of q, k and v: no matrix of scores
 }
 
 class EveryArchitecture : public testing::TestWithParam<const char*> {};
@@ -51,6 +92,38 @@ TEST_P(EveryArchitecture, TakesAttendKernels) {
   for (const AttentionCase& c : attention_cases())
     expect_compiles("attend_" + c.name, attention_kernel(c, target), target);
 }
+
+bool is_tensor_class(const ir::Group& group) {
+  return group.kernel_class == ir::KernelClass::contract || group.kernel_class == ir::KernelClass::attend;
+}
+
+// The kernels of both classes in the plans of the graphs below `folder`, each compiled for `architectures` of every one
+// in turn.
+void expect_plans_compile(const std::string& folder, std::size_t architectures) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(TENON_SOURCE_DIR "/" + folder))
+    if (entry.path().extension() == ".tn") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  ASSERT_FALSE(files.empty());
+  std::size_t next = 0;
+  for (const auto& file : files) {
+    const ir::Plan plan = ir::make_plan(ir::read_file(file));
+    for (std::size_t group = 0; group < plan.groups.size(); ++group) {
+      if (!is_tensor_class(plan.groups[group])) continue;
+      for (std::size_t i = 0; i < architectures; ++i) {
+        const Target target = codegen::cuda_target(kArchitectures[next++ % std::size(kArchitectures)]);
+        const Kernel kernel = lower(plan, static_cast<int>(group), codegen::unspecialized(plan), target);
+        expect_compiles(file.stem().string() + std::to_string(group), kernel, target);
+      }
+    }
+  }
+}
+
+TEST(PlannedTensorKernels, OfTheExamplesCompileEverywhere) {
+  expect_plans_compile("examples", std::size(kArchitectures));
+}
+
+TEST(PlannedTensorKernels, OfTheFusionTestsCompile) { expect_plans_compile("tests/fusion", 1); }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryArchitecture, testing::ValuesIn(kArchitectures),
                          [](const auto& arch) { return std::string(arch.param); });

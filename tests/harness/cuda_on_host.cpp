@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <barrier>
 #include <filesystem>
 #include <fstream>
@@ -44,8 +45,45 @@ void replace(std::string& text, const std::string& what, const std::string& by) 
   if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
 }
 
+// The asm statements that begin with `opcode`, each replaced by the next of `by`.
+void replace_asm(std::string& text, const std::string& opcode, const std::vector<std::string>& by) {
+  std::size_t at = 0;
+  for (const std::string& host : by) {
+    at = text.find("\"" + opcode, at);
+    if (at == std::string::npos) return;
+    const std::size_t begin = text.rfind("asm", at), end = text.find(");", at) + 2;
+    text.replace(begin, end - begin, host);
+    at = begin;
+  }
+}
+
+// Tensor cores and copies (mma.cuh, tile.cuh, widen.cuh) in C++. Below sm_80, which this text is compiled as, copies do
+// nothing: here they work, at once.
+void replace_tensor_instructions(std::string& text, int shared_bytes) {
+  replace(
+      text, "extern __shared__ __align__(16) unsigned char shared[];",
+      "static __attribute__((aligned(16))) unsigned char shared[" + std::to_string(std::max(shared_bytes, 1)) + "];");
+  replace_asm(text, "ldmatrix.sync.aligned.m8n8.x4.shared", {"host_ldmatrix(r, row, false);"});
+  replace_asm(text, "ldmatrix.sync.aligned.m8n8.x4.trans", {"host_ldmatrix(r, row, true);"});
+  replace_asm(text, "mma.sync.aligned.m16n8k8.row.col.f32.f16",
+              {"host_mma_16bit(d, 8, {nullptr, {a[0], a[1], 0, 0, b0, 0}}, host_f16_to_f32);",
+               "host_mma_16bit(d, 8, {nullptr, {a[2], a[3], 0, 0, b1, 0}}, host_f16_to_f32);"});
+  replace_asm(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16",
+              {"host_mma_16bit(d, 16, {nullptr, {a[0], a[1], a[2], a[3], b0, b1}}, [](unsigned short x) { return "
+               "__uint_as_float((unsigned)x << 16); });"});
+  replace_asm(text, "mma.sync.aligned.m16n8k8.row.col.f32.tf32",
+              {"host_mma_tf32(d, {nullptr, {a[0], a[1], a[2], a[3], b0, b1}});"});
+  replace_asm(text, "cvt.rna.tf32.f32", {"r[i] = (r[i] + 0x1000u) & ~0x1fffu;"});
+  replace_asm(text, "{ .reg .b16 c; mov.b16 c, 0x5c00;",
+              {"scaled = host_f32_to_f16(256 * host_f16_to_f32(magnitude));"});
+  replace(text, "#if __CUDA_ARCH__ >= 800\n  const int available", "#if 1\n  const int available");
+  replace_asm(text, "cp.async.cg.shared", {"host_copy(to, from, bytes, available);"});
+  replace_asm(text, "cp.async.ca.shared", {"host_copy(to, from, bytes, available);"});
+}
+
 std::string host_text(const codegen::Source& source) {
   std::string text = source.text;
+  replace_tensor_instructions(text, source.launch.shared_bytes);
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
   return "#include \"" TENON_SOURCE_DIR "/tests/harness/cuda_shim.h\"\n" + text +

@@ -44,6 +44,84 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
   return value;
 }
 
+// What the lanes of a warp offer each other in one instruction. Two generations, so that one barrier is enough: a
+// thread that is an instruction ahead writes into the other.
+struct Offer {
+  const void* row;
+  unsigned r[6];
+};
+inline Offer offers[2][1024];
+inline thread_local unsigned generation = 0;
+inline const Offer* exchange(const Offer& offer) {
+  Offer* all = offers[generation++ & 1];
+  all[threadIdx.x] = offer;
+  __syncthreads();
+  return all + threadIdx.x / 32 * 32;
+}
+
+// PTX ISA, "ldmatrix": lane l of matrix i holds elements 2 (l % 4) and the next of row l / 4; transposed, of column l
+// / 4.
+inline void host_ldmatrix(unsigned (&r)[4], const void* row, bool transposed) {
+  const Offer* warp = exchange({row, {}});
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned matrix = 0; matrix < 4; ++matrix) {
+    unsigned short pair[2];
+    for (unsigned half = 0; half < 2; ++half) {
+      const unsigned line = transposed ? lane % 4 * 2 + half : lane / 4,
+                     column = transposed ? lane / 4 : lane % 4 * 2 + half;
+      memcpy(&pair[half], static_cast<const char*>(warp[matrix * 8 + line].row) + 2 * column, 2);
+    }
+    r[matrix] = pair[0] | static_cast<unsigned>(pair[1]) << 16;
+  }
+}
+
+// d(16, 8) += a(16, depth) b(depth, 8), where a(row, k), b(k, column) read the warp's offers.
+template <class A, class B>
+void host_mma(float (&d)[4], int depth, A a, B b) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  for (int x = 0; x < 4; ++x) {
+    const int row = lane / 4 + x / 2 * 8, column = lane % 4 * 2 + x % 2;
+    double sum = 0;
+    for (int k = 0; k < depth; ++k) sum += static_cast<double>(a(row, k)) * static_cast<double>(b(k, column));
+    d[x] = static_cast<float>(d[x] + sum);
+  }
+}
+// PTX ISA, "Matrix fragments for mma.m16n8k8" of 16-bit elements and of tf32, and "for mma.m16n8k16".
+template <class Decode>
+void host_mma_16bit(float (&d)[4], int depth, const Offer& offer, Decode decode) {
+  const Offer* warp = exchange(offer);
+  const auto half = [&](unsigned word, int which) { return decode(static_cast<unsigned short>(word >> 16 * which)); };
+  host_mma(
+      d, depth, [&](int row, int k) { return half(warp[row % 8 * 4 + k % 8 / 2].r[row / 8 + k / 8 * 2], k % 2); },
+      [&](int k, int column) { return half(warp[column * 4 + k % 8 / 2].r[4 + k / 8], k % 2); });
+}
+inline void host_mma_tf32(float (&d)[4], const Offer& offer) {
+  const Offer* warp = exchange(offer);
+  const auto value = [](unsigned word) {
+    float x;
+    memcpy(&x, &word, 4);
+    return x;
+  };
+  host_mma(
+      d, 8, [&](int row, int k) { return value(warp[row % 8 * 4 + k % 4].r[row / 8 + k / 4 * 2]); },
+      [&](int k, int column) { return value(warp[column * 4 + k % 4].r[4 + k / 4]); });
+}
+inline void host_copy(void* to, const void* from, int bytes, int available) {
+  memset(to, 0, static_cast<size_t>(bytes));
+  memcpy(to, from, static_cast<size_t>(available));
+}
+
+inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }
+
+struct float2 {
+  float x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline int min(int a, int b) { return a < b ? a : b; }
+inline int max(int a, int b) { return a > b ? a : b; }
+inline long long min(long long a, long long b) { return a < b ? a : b; }
+inline long long max(long long a, long long b) { return a > b ? a : b; }
+
 template <class To, class From>
 To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));

@@ -42,6 +42,22 @@ void emit_function(Writer& out, const Emission& e, const std::string& name, cons
   out.close("};");
 }
 
+// The weight w times what varies along the row, rounded as the second contraction's operand is.
+std::string factored(const Emission& e) {
+  std::string text = "w";
+  for (const KeyFactor& factor : e.parts.key_factors) {
+    const std::string value = value_name(e.kernel, factor.value);
+    if (factor.op != ir::Op::where) {
+      text = fmt::format("{} {} {}", parenthesized(text), factor.op == ir::Op::div ? "/" : "*", value);
+    } else {
+      text = factor.kept ? fmt::format("({} ? {} : 0)", value, text) : fmt::format("({} ? 0 : {})", value, text);
+    }
+  }
+  const DType real = e.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const bool as_tiles = e.parts.weight_dtype == e.tiles.element.dtype;  // the tile rounds to the same dtype
+  return as_tiles ? text : converted(text, real, e.parts.weight_dtype);
+}
+
 void emit_softmax(Writer& out, const Emission& e) {
   const AttendParts& p = e.parts;
   const std::string i = fmt::format("{} {}", e.index, axis_name(e, p.i));
@@ -52,11 +68,9 @@ void emit_softmax(Writer& out, const Emission& e) {
                 p.shift < 0 ? "0" : value_name(e.kernel, p.shift));
   emit_function(out, e, "weight", fmt::format("{}, {}, {}", i, parameter(e, p.score), parameter(e, p.shift)),
                 p.weight_region, value_name(e.kernel, p.weight));
-  const bool as_tiles = p.weight_dtype == e.tiles.element.dtype;  // the tile rounds to the same dtype
-  const DType real = e.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
-  emit_function(out, e, "rounded", e.real + " w", {}, as_tiles ? "w" : converted("w", real, p.weight_dtype));
-  out.line(fmt::format("const auto weights = make_softmax<{}, {}>(score, shift, weight, rounded);", p.maximum >= 0,
-                       p.shift >= 0));
+  emit_function(out, e, "factor", fmt::format("{}, {}, {} w", i, j, e.real), p.factor_region, factored(e));
+  out.line(fmt::format("const auto weights = make_softmax<{}, {}, {}>(score, shift, weight, factor);", p.maximum >= 0,
+                       p.shift >= 0, !p.key_factors.empty()));
 }
 
 // "const auto out = make_result<8>([&](int i, int e, float v11, float v14, const pack<float, 8>& x16) { … });"
