@@ -4,6 +4,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/visit.h"
+#include "ir/check.h"
 
 namespace tenon::codegen {
 namespace {
@@ -126,6 +127,7 @@ void collapse_axes(Kernel& kernel) {
   std::size_t fixed = 0;
   if (kernel.kernel_class == ir::KernelClass::contract) fixed = 3;
   if (kernel.kernel_class == ir::KernelClass::attend) fixed = 4;
+  TENON_CHECK(kernel.axes.size() >= fixed, "a kernel lacks axes of its class\n" + print(kernel));
   while (drop_one(kernel, kernel.axes.size() - fixed)) {
   }
   while (merge_one(kernel, kernel.axes.size() - fixed)) {
