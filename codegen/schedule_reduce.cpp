@@ -112,7 +112,7 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
   std::int64_t bytes = 0;
   for (const Instr* load : row_loads(kernel))
     bytes += elements * size_of(kernel.operands[static_cast<std::size_t>(load->access.operand)].dtype);
-  if (elements > kMaxHeldElements || bytes > kMaxHeldBytes) return;
+  if (elements == 0 || elements > kMaxHeldElements || bytes > kMaxHeldBytes) return;
   schedule.persistent = true;
   schedule.row_elements = static_cast<int>(elements);
 }

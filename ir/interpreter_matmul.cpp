@@ -151,13 +151,31 @@ std::vector<Task> tasks_of(const Product& p) {
 
 // ---- disturbance ------------------------------------------------------------------------------------------------
 
-// The operand as tf32 holds it: 10 mantissa bits, rounded by no more than 2^-11.
-void disturb_to_tf32(const Step& step, std::size_t i) {
+// Operand i, each element off by up to `unit` of itself. `salt` keeps the operands' errors apart.
+void disturb_operand(const Step& step, std::size_t i, double unit) {
   Array x = step.operand(i);
   const auto salt = static_cast<std::int64_t>(i) << 40;
   for (std::size_t j = 0; j < x.reals.size(); ++j)
-    x.reals[j] += x.reals[j] * 0x1p-11 * step.numerics.noise(salt + static_cast<std::int64_t>(j));
+    x.reals[j] += x.reals[j] * unit * step.numerics.noise(salt + static_cast<std::int64_t>(j));
   step.operands[i] = std::make_shared<Array>(std::move(x));
+}
+
+// Whether a cast narrows this operand. An attention kernel rounds its weights before it knows their sum, so what a cast
+// rounds there has another scale, and its rounding error is as large but not the same (docs/numerics.md).
+bool narrowed_by_cast(const Step& step, std::size_t i) {
+  const Node* producer = &step.graph.producer(step.node.operands[i]);
+  while (kind_of(producer->op) == Kind::view && producer->operands.size() == 1)
+    producer = &step.graph.producer(producer->operands[0]);
+  return producer->op == Op::cast && is_real(step.graph.type(producer->operands[0]).dtype) &&
+         size_of(step.graph.type(producer->operands[0]).dtype) > size_of(step.graph.type(producer->results[0]).dtype);
+}
+
+void disturb_operands(const Step& step) {
+  const bool tf32 = step.node.attrs.get_or<bool>("tf32", false);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (tf32) disturb_operand(step, i, 0x1p-11);
+    if (narrowed_by_cast(step, i)) disturb_operand(step, i, unit_roundoff(step.operand(i).dtype));
+  }
 }
 
 bool is_whole(const Array& x, double& largest) {
@@ -212,10 +230,7 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
 }  // namespace
 
 Array interpret_matmul(const Step& step) {
-  if (step.numerics.disturbs() && step.node.attrs.get_or<bool>("tf32", false)) {
-    disturb_to_tf32(step, 0);
-    disturb_to_tf32(step, 1);
-  }
+  if (step.numerics.disturbs()) disturb_operands(step);
   const Array &a = step.operand(0), &b = step.operand(1);
   TENON_CHECK(is_real(a.dtype) && is_real(b.dtype), "matmul of integers");
   Array result(step.result_dtype(), step.result_shape());
