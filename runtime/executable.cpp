@@ -66,7 +66,8 @@ void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::
   switch (source.kind) {
     case PointerSource::Kind::input: return inputs[static_cast<std::size_t>(source.at)].data;
     case PointerSource::Kind::output: return outputs[static_cast<std::size_t>(source.at)].data;
-    case PointerSource::Kind::arena: return static_cast<std::byte*>(arena->memory) + source.at;
+    case PointerSource::Kind::arena:  // there is none when every intermediate is empty
+      return arena == nullptr ? nullptr : static_cast<std::byte*>(arena->memory) + source.at;
   }
   return nullptr;
 }

@@ -220,13 +220,16 @@ class Demand {
     const std::vector<Index>& k = domain_.reduced.at(id);
     Instr instr;
     instr.kind = InstrKind::contract;
-    instr.dtype = type.dtype;
+    // f64 operands are summed in f64, whatever the result.
+    const bool in_double = graph_.type(node.operands[0]).dtype == DType::f64;
+    instr.dtype = in_double ? DType::f64 : type.dtype;
     for (std::size_t i = 0; i < 2; ++i)
       instr.args.push_back(demand(node.operands[i], operand_coordinates(graph_, node, i, at, k, context_), guards));
     instr.axes = axes_in(k);
     instr.tf32 = node.attrs.get_or<bool>("tf32", false);
     instr.note = ir::name_of(node.op);
-    return add(std::move(instr));
+    const InstrId sum = add(std::move(instr));
+    return in_double && type.dtype != DType::f64 ? map_instr(Op::cast, type.dtype, {sum}) : sum;
   }
 
   std::vector<int> axes_in(const std::vector<Index>& indices) const {

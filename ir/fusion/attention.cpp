@@ -251,6 +251,8 @@ class Matcher {
     const Node& scores = graph_.node(found_.scores);
     if (graph_.type(mix.operands[0]).shape.size() < 2 || graph_.type(mix.operands[1]).shape.size() < 2)
       no_match("vector", "the second matmul takes a vector");
+    if (graph_.type(mix.operands[0]).shape.back().is(1))
+      no_match("one-key", "there is one key: its softmax needs no maximum, and its products no matrix");
     Domain domain{graph_.type(mix.results[0]).shape, 0};
     domain.kept = domain.rank();
     domain.extents.push_back(graph_.type(mix.operands[0]).shape.back());

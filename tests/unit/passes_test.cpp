@@ -8,7 +8,7 @@
 #include "ir/build.h"
 #include "ir/interpret.h"
 #include "ir/text.h"
-#include "tests/unit/sample_calls.h"
+#include "tests/harness/sample_calls.h"
 
 namespace tenon::ir {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "ir/build.h"
 #include "ir/suggest.h"
-#include "tests/unit/sample_calls.h"
+#include "tests/harness/sample_calls.h"
 
 namespace tenon::ir {
 namespace {

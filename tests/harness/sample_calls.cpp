@@ -1,5 +1,5 @@
 // Maps and reductions are made from their rows; the others are written out below, one line a call.
-#include "tests/unit/sample_calls.h"
+#include "tests/harness/sample_calls.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,141 @@
+// What `run_async` costs the host for each kernel at sizes seen before, beside cuLaunchKernel called with the same
+// functions, grids and arguments in the same run.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ir/text.h"
+#include "runtime/cuda/device.h"
+#include "runtime/executable.h"
+#include "src/pipeline.h"
+#include "tests/gpu/figures.h"
+#include "tests/harness/targets.h"
+
+namespace tenon::test {
+namespace {
+
+namespace cuda = runtime::cuda;
+
+// Kernels that cannot share one: each sums what the one before made, along the other axis.
+std::string chain(int kernels) {
+  std::string calls;
+  for (int i = 0; i < kernels; ++i)
+    calls += fmt::format("  x{} = mul(x{}, sum(x{}, axis={}, keepdims=true))\n", i + 1, i, i, i % 2);
+  return fmt::format("graph chain(x0: f32[rows, 8]) {{\n{}  return x{}\n}}\n", calls, kernels);
+}
+
+class DeviceBuffers {
+ public:
+  DeviceBuffers(const runtime::Backend& backend, const std::vector<std::vector<std::int64_t>>& shapes)
+      : backend_(backend) {
+    for (const auto& shape : shapes) {
+      std::int64_t count = 1;
+      for (std::int64_t extent : shape) count *= extent;
+      const std::vector<float> zeros(static_cast<std::size_t>(count));
+      buffers.push_back({backend.allocate(zeros.size() * 4), DType::f32, shape});
+      backend.copy_in(buffers.back().data, zeros.data(), zeros.size() * 4, nullptr);
+      backend.synchronize(nullptr);
+    }
+  }
+  ~DeviceBuffers() {
+    for (const Buffer& buffer : buffers) backend_.release(buffer.data);
+  }
+  DeviceBuffers(const DeviceBuffers&) = delete;
+  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
+
+  std::vector<Buffer> buffers;
+
+ private:
+  const runtime::Backend& backend_;
+};
+
+// The launches of a record as bare driver calls.
+class BareLaunches {
+ public:
+  BareLaunches(const cuda::DevicePtr& device, const runtime::LaunchRecord& record, void* memory)
+      : driver_(device->driver()), memory_(memory) {
+    for (const runtime::PreparedLaunch& launch : record.launches) {
+      const runtime::BuiltKernel& built = *launch.kernel;
+      modules_.emplace_back(device, built.binary.entry->binary);
+      Call call;
+      call.function =
+          modules_.back().function(built.source.entry, static_cast<std::size_t>(built.source.launch.shared_bytes));
+      for (int i = 0; i < 3; ++i) call.grid[i] = static_cast<unsigned>(launch.grid[i]);
+      call.block = static_cast<unsigned>(built.source.launch.block);
+      call.shared = static_cast<unsigned>(built.source.launch.shared_bytes);
+      call.pointers = launch.pointers.size();
+      call.dims = launch.dims;
+      calls_.push_back(std::move(call));
+    }
+    for (Call& call : calls_) {  // every pointer the same memory: large enough for any of them
+      for (std::size_t i = 0; i < call.pointers; ++i) call.arguments.push_back(&memory_);
+      for (std::int64_t& dim : call.dims) call.arguments.push_back(&dim);
+    }
+  }
+
+  void operator()() {
+    for (Call& call : calls_)
+      cuda::check(driver_,
+                  driver_.launch_kernel(call.function, call.grid[0], call.grid[1], call.grid[2], call.block, 1, 1,
+                                        call.shared, nullptr, call.arguments.data(), nullptr),
+                  "launching");
+  }
+
+ private:
+  struct Call {
+    cuda::FunctionHandle function = nullptr;
+    unsigned grid[3] = {};
+    unsigned block = 0, shared = 0;
+    std::size_t pointers = 0;
+    std::vector<std::int64_t> dims;
+    std::vector<void*> arguments;
+  };
+  const cuda::Driver& driver_;
+  void* memory_;
+  std::vector<cuda::Module> modules_;
+  std::vector<Call> calls_;
+};
+
+TEST(HostCost, OfEachKernelAtSizesSeenBefore) {
+  require("cuda");
+  if (IsSkipped()) return;
+  const auto backend = backend_of("cuda");
+  const Options options = default_options();
+  const cuda::DevicePtr device = cuda::Device::open(cuda::open_driver(), options.device);
+  const cuda::CurrentContext current(*device);
+  for (const int wanted : {1, 8}) {
+    const ir::Graph graph = ir::parse(chain(wanted));
+    const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+    const std::vector<std::int64_t> shape = {16, 8};
+    const DeviceBuffers buffers(*backend, {shape, shape, {4096}});
+    const std::span<const Buffer> all = buffers.buffers;
+    for (const std::int64_t rows : {1, 7, 32}) executable.prepare({{"rows", rows}});  // others met before
+    executable.run(all.subspan(0, 1), all.subspan(1, 1));
+    const auto record = executable.impl().record_for(all.subspan(0, 1), {});
+    BareLaunches bare(device, *record, buffers.buffers[2].data);
+    const auto kernels = static_cast<double>(record->launches.size());
+    // Few launches at a time, so that the queue never fills and no call waits for the GPU.
+    constexpr int kRounds = 400;
+    const int repeats = 64 / static_cast<int>(record->launches.size());
+    std::vector<double> ours, theirs;
+    for (int round = 0; round < kRounds; ++round) {
+      ours.push_back(milliseconds_of([&] {
+        for (int i = 0; i < repeats; ++i) executable.run_async(all.subspan(0, 1), all.subspan(1, 1), nullptr);
+      }));
+      backend->synchronize(nullptr);
+      theirs.push_back(milliseconds_of([&] {
+        for (int i = 0; i < repeats; ++i) bare();
+      }));
+      backend->synchronize(nullptr);
+    }
+    const double run = median(ours) * 1e3 / repeats / kernels, launch = median(theirs) * 1e3 / repeats / kernels;
+    std::printf("%d kernels: run %.3f us a kernel, cuLaunchKernel %.3f us\n", static_cast<int>(kernels), run, launch);
+    figure(fmt::format("host cost a kernel on top of cuLaunchKernel, {} kernels a run", kernels), run - launch, "us",
+           1);
+    EXPECT_LT(run - launch, 10) << "loose: machines differ; the bar is 1";
+  }
+}
+
+}  // namespace
+}  // namespace tenon::test

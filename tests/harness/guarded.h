@@ -1,0 +1,93 @@
+// Kernels that run between guard bands: every allocation of a backend (inputs, outputs, intermediates) is surrounded by
+// NaN patterns and starts as one, so that what is read or written where it should not be shows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/interpret.h"
+#include "runtime/backend.h"
+#include "tenon/compile.h"
+
+namespace tenon::test {
+
+/// Another backend, with guard bands around its memory.
+class GuardedBackend final : public runtime::Backend {
+ public:
+  explicit GuardedBackend(std::shared_ptr<const runtime::Backend> inner) : inner_(std::move(inner)) {}
+  ~GuardedBackend() override;
+
+  /// What fresh memory holds in every byte.
+  void fill_with(unsigned char fill) { fill_ = fill; }
+  /// What was written outside of an allocation so far; empty when nothing was.
+  std::string damage() const;
+
+  const codegen::Target& target() const override { return inner_->target(); }
+  codegen::Source emit(const codegen::Kernel& kernel) const override { return inner_->emit(kernel); }
+  runtime::Binary build(const codegen::Source& source) const override { return inner_->build(source); }
+  std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
+                                                    const runtime::Binary& binary) const override {
+    return inner_->load(source, binary);
+  }
+  std::string disassemble(const codegen::Source& source) const override { return inner_->disassemble(source); }
+  void launch(const runtime::Launch& launch, void* stream) const override { inner_->launch(launch, stream); }
+  void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    inner_->copy_in(to, from, bytes, stream);
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    inner_->copy_out(to, from, bytes, stream);
+  }
+  void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
+    inner_->copy(to, from, bytes, stream);
+  }
+  void synchronize(void* stream) const override { inner_->synchronize(stream); }
+
+  void* allocate(std::size_t bytes) const override;
+  void release(void* memory) const noexcept override;
+
+ private:
+  void inspect(const std::byte* memory, std::size_t bytes) const;
+
+  std::shared_ptr<const runtime::Backend> inner_;
+  unsigned char fill_ = 0xff;
+  mutable std::mutex mutex_;
+  mutable std::map<std::byte*, std::size_t> live_;
+  mutable std::string damage_;
+};
+
+/// A graph compiled for guarded runs on a target.
+class GuardedProgram {
+ public:
+  GuardedProgram(const ir::Graph& graph, const std::string& target, bool fuse);
+
+  /// The outputs. Runs twice, on memory filled with different patterns: std::runtime_error when a guard band changed,
+  /// or when the runs differ (an element was never written, or is not deterministic).
+  std::vector<ir::HostArray> operator()(const std::vector<ir::HostArray>& inputs, const Bindings& bindings = {});
+
+  ExecutableStats stats() const { return executable_.stats(); }
+
+ private:
+  std::vector<ir::HostArray> run(const std::vector<Array>& inputs, const Bindings& bindings);
+
+  std::vector<std::string> outputs_names_;
+  std::shared_ptr<GuardedBackend> backend_;
+  Executable executable_;
+};
+
+/// Data for a graph's inputs: reals from a normal distribution times `scale`, integers from -9 (or 0) to 12.
+std::vector<ir::HostArray> data_for(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed = 1,
+                                    double scale = 1);
+
+/// Compiles `graph` with and without fusion and runs it at each of `sizes`: every output must be what the interpreter
+/// says, every element written, every guard band whole. Failures are added to the current test. `scale`: see data_for.
+void expect_right(const ir::Graph& graph, const std::string& target, const std::vector<Bindings>& sizes = {{}},
+                  double scale = 1);
+/// The same on the given data.
+void expect_right_on(const ir::Graph& graph, const std::string& target, const std::vector<ir::HostArray>& inputs,
+                     const Bindings& bindings = {});
+
+}  // namespace tenon::test

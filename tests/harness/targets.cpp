@@ -1,0 +1,49 @@
+// Opens each target once and remembers what it said.
+#include "tests/harness/targets.h"
+
+#include <cstdlib>
+#include <map>
+
+#include "src/pipeline.h"
+
+namespace tenon::test {
+namespace {
+
+struct Opened {
+  std::shared_ptr<const runtime::Backend> backend;
+  std::string missing;
+};
+
+Opened open(const std::string& target) {
+  Options options = default_options();
+  options.cache = false;
+  try {
+    return {src::open_backend(target, options), ""};
+  } catch (const Error& error) {
+    return {nullptr, error.message()};
+  }
+}
+
+const Opened& opened(const std::string& target) {
+  static std::map<std::string, Opened> all;
+  const auto found = all.find(target);
+  return found != all.end() ? found->second : all.emplace(target, open(target)).first->second;
+}
+
+}  // namespace
+
+std::vector<std::string> all_targets() { return {"cpu", "cuda"}; }
+
+std::string why_missing(const std::string& target) { return opened(target).missing; }
+
+std::shared_ptr<const runtime::Backend> backend_of(const std::string& target) { return opened(target).backend; }
+
+void require(const std::string& target) {
+  const std::string missing = why_missing(target);
+  if (missing.empty()) return;
+  const char* required = std::getenv("TENON_TEST_REQUIRE");
+  if (required != nullptr && target == required) FAIL() << target << " is required: " << missing;
+  GTEST_SKIP() << missing;
+}
+
+}  // namespace tenon::test

@@ -1,0 +1,37 @@
+// The targets that tests run on. A test of both is written once, on the fixture OnTarget, and is skipped where the
+// target is not there, unless TENON_TEST_REQUIRE names it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/backend.h"
+
+namespace tenon::test {
+
+/// "cpu" and "cuda", whether they are here or not.
+std::vector<std::string> all_targets();
+
+/// Why `target` cannot run here; empty when it can.
+std::string why_missing(const std::string& target);
+
+/// The target's backend, opened once a program, with kernels kept in memory only.
+std::shared_ptr<const runtime::Backend> backend_of(const std::string& target);
+
+/// Skips what cannot run here; fails instead when the environment variable TENON_TEST_REQUIRE is the target's name.
+void require(const std::string& target);
+
+/// A test for each target: TEST_P(Suite, Name), and TENON_ON_EACH_TARGET(Suite).
+class OnTarget : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { require(GetParam()); }
+};
+
+#define TENON_ON_EACH_TARGET(Suite)                                                      \
+  INSTANTIATE_TEST_SUITE_P(On, Suite, ::testing::ValuesIn(::tenon::test::all_targets()), \
+                           [](const auto& each) { return each.param; })
+
+}  // namespace tenon::test

@@ -1,0 +1,95 @@
+// Reductions over every set of axes, and the row kernels (softmax, norms) at lengths around every block size.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "tests/harness/guarded.h"
+#include "tests/harness/targets.h"
+
+namespace tenon::test {
+namespace {
+
+class Reductions : public ::testing::TestWithParam<std::tuple<std::string, DType>> {
+ protected:
+  void SetUp() override { require(std::get<0>(GetParam())); }
+};
+
+// The axes in the set of bits.
+std::string axes_of(int set) {
+  std::string text;
+  for (int axis = 0; axis < 4; ++axis)
+    if (set >> axis & 1) text += fmt::format("{}{}", text.empty() ? "" : ", ", axis);
+  return text;
+}
+
+TEST_P(Reductions, OverEverySetOfAxes) {
+  const auto& [target, dtype] = GetParam();
+  for (const char* shape : {"3, 5, 7, 9", "2, 33, 1, 130"}) {
+    std::string calls, results;
+    for (int set = 1; set < 16; ++set)
+      for (const char* op : {"sum", "max", "argmin"}) {
+        calls += fmt::format("  {}{} = {}(x, axis=[{}], keepdims={})\n", op, set, op, axes_of(set), set % 2 == 0);
+        results += fmt::format("{}{}{}", results.empty() ? "" : ", ", op, set);
+      }
+    expect_right(ir::parse(fmt::format("graph reductions(x: {}[{}]) {{\n{}  return {}\n}}\n", name_of(dtype), shape,
+                                       calls, results)),
+                 target);
+  }
+}
+
+TEST_P(Reductions, OfViewsAndWithWhatFollows) {
+  const auto& [target, dtype] = GetParam();
+  expect_right(ir::parse(fmt::format(R"(graph views(x: {}[m, 37], y: {}[37, m]) {{
+    turned = sum(transpose(x), axis=0)
+    strided = max(slice(x, axis=1, start=[36], stop=[1], step=[-5]), axis=1)
+    padded = prod(pad(x, low=[1, 0], high=[0, 3], value=1), axis=1)
+    centred = sub(x, max(x, axis=1, keepdims=true))
+    both = sum(mul(x, transpose(y)), axis=1)
+    twice = sum(sum(x, axis=1))
+    return turned, strided, padded, centred, both, twice
+  }})",
+                                     name_of(dtype), name_of(dtype))),
+               target, {{{"m", 5}}, {{"m", 0}}, {{"m", 1}}, {{"m", 128}}});
+}
+
+const DType kSummed[] = {DType::f32, DType::bf16, DType::f64, DType::i32, DType::u8};
+INSTANTIATE_TEST_SUITE_P(On, Reductions,
+                         ::testing::Combine(::testing::ValuesIn(all_targets()), ::testing::ValuesIn(kSummed)),
+                         [](const auto& each) {
+                           return std::get<0>(each.param) + "_" + std::string(name_of(std::get<1>(each.param)));
+                         });
+
+class RowKernels : public ::testing::TestWithParam<std::tuple<std::string, int>> {
+ protected:
+  void SetUp() override { require(std::get<0>(GetParam())); }
+};
+
+TEST_P(RowKernels, AtLengthsAroundEveryBlockSize) {
+  const auto& [target, columns] = GetParam();
+  for (const char* dtype : {"f32", "bf16"}) {
+    expect_right(
+        ir::parse(fmt::format(R"(graph rows(x: {0}[rows, {1}], weight: {0}[{1}], bias: {0}[{1}], t: i64[rows]) {{
+      s = softmax(x)
+      l = log_softmax(x)
+      n = layer_norm(x, weight, bias)
+      r = rms_norm(x, weight)
+      e = logsumexp(x, axis=-1)
+      c = cross_entropy(x, t)
+      v = var(x, axis=1, ddof=1)
+      a = argmax(x, axis=1)
+      return s, l, n, r, e, c, v, a
+    }})",
+                              dtype, columns)),
+        target,
+        columns > 10000 ? std::vector<Bindings>{{{"rows", 3}}} : std::vector<Bindings>{{{"rows", 3}}, {{"rows", 1}}});
+  }
+}
+INSTANTIATE_TEST_SUITE_P(On, RowKernels,
+                         ::testing::Combine(::testing::ValuesIn(all_targets()),
+                                            ::testing::Values(1, 7, 1023, 1024, 1025, 4097, 50257)),
+                         [](const auto& each) {
+                           return fmt::format("{}_{}", std::get<0>(each.param), std::get<1>(each.param));
+                         });
+
+}  // namespace
+}  // namespace tenon::test
