@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "codegen/source.h"
+#include "ir/check.h"
 #include "ir/fusion/plan.h"
 #include "ir/passes/passes.h"
 #include "ir/text.h"
@@ -16,19 +18,23 @@
 namespace tenon::codegen {
 namespace {
 
-// All of `graph` as one group.
+// The plan of a graph that the planner makes one kernel of, with operands in the graph's order.
 ir::Plan one_kernel(const ir::Graph& graph) {
-  ir::Plan plan;
-  plan.graph = graph;
-  ir::Group group;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (graph.nodes[i].op == ir::Op::input) continue;
-    group.nodes.push_back(static_cast<ir::NodeId>(i));
-    if (ir::kind_of(graph.nodes[i].op) == ir::Kind::reduce) group.kernel_class = ir::KernelClass::reduce;
+  std::set<std::string> passes;
+  for (const ir::Pass& pass : ir::pass_table()) passes.emplace(pass.name);
+  ir::PlanOptions options;
+  options.max_operands = 200;
+  ir::Plan plan = ir::make_plan(graph, options, passes);
+  TENON_CHECK(plan.groups.size() == 1, "not one kernel:\n" + ir::print(plan));
+  ir::Group& group = plan.groups[0];
+  std::vector<ir::Layout> layouts;
+  for (ir::ValueId output : plan.graph.outputs) {
+    const auto at = std::find(group.outputs.begin(), group.outputs.end(), output) - group.outputs.begin();
+    layouts.push_back(group.layouts.at(static_cast<std::size_t>(at)));
   }
-  group.inputs = graph.inputs;
-  group.outputs = graph.outputs;
-  plan.groups = {group};
+  group.inputs = plan.graph.inputs;
+  group.outputs = plan.graph.outputs;
+  group.layouts = std::move(layouts);
   return plan;
 }
 
