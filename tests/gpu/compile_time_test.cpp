@@ -31,7 +31,7 @@ Executable prepared(const ir::Graph& graph, const std::shared_ptr<const runtime:
 
 TEST(CompileTime, OfAPointwiseKernelByNvrtc) {
   require("cuda");
-  if (IsSkipped()) return;
+  if (IsSkipped() || HasFatalFailure()) return;
   Options options = default_options();
   options.cache = false;
   const auto backend = src::open_backend("cuda", options);
@@ -47,7 +47,7 @@ TEST(CompileTime, OfAPointwiseKernelByNvrtc) {
 
 TEST(CompileTime, FromAWarmDiskCache) {
   require("cuda");
-  if (IsSkipped()) return;
+  if (IsSkipped() || HasFatalFailure()) return;
   const TemporaryFolder folder;
   Options options = default_options();
   options.cache = true;

@@ -99,7 +99,7 @@ class BareLaunches {
 
 TEST(HostCost, OfEachKernelAtSizesSeenBefore) {
   require("cuda");
-  if (IsSkipped()) return;
+  if (IsSkipped() || HasFatalFailure()) return;
   const auto backend = backend_of("cuda");
   const Options options = default_options();
   const cuda::DevicePtr device = cuda::Device::open(cuda::open_driver(), options.device);

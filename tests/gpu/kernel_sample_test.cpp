@@ -114,7 +114,7 @@ class KernelSample : public ::testing::TestWithParam<std::tuple<std::string, std
 TEST_P(KernelSample, Runs) {
   const auto& [target, at] = GetParam();
   require(target);
-  if (IsSkipped()) return;
+  if (IsSkipped() || HasFatalFailure()) return;
   const Sample& sample = samples()[at];
   const ir::Graph graph = ir::parse(sample.text);
   const Options options = default_options();

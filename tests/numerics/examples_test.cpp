@@ -80,7 +80,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ExampleFiles);
 TEST_P(ExampleFiles, AreRightAtEverySize) {
   const auto& [target, file] = GetParam();
   require(target);
-  if (IsSkipped()) return;
+  if (IsSkipped() || HasFatalFailure()) return;
   const ir::Graph graph =
       ir::parse(with_small_widths(text_of(fs::path(TENON_SOURCE_DIR) / "examples" / file), file), file);
   std::vector<Bindings> sizes;
