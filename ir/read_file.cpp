@@ -39,13 +39,17 @@ std::string read_path(const std::string& path) {
 
 }  // namespace
 
-Graph read_file(const std::string& path) {
+GraphText read_text(const std::string& path) {
   const bool is_stdin = path == "-";
-  const std::string text = is_stdin ? read_all(stdin, "standard input") : read_path(path);
-  const auto first = text.find_first_not_of(" \t\r\n");
-  const bool is_json = path.ends_with(".json") || (is_stdin && first != std::string::npos && text[first] == '{');
-  const std::string name = is_stdin ? "<stdin>" : path;
-  return is_json ? parse_json(text, name) : parse(text, name);
+  GraphText file{is_stdin ? read_all(stdin, "standard input") : read_path(path), is_stdin ? "<stdin>" : path, false};
+  const auto first = file.text.find_first_not_of(" \t\r\n");
+  file.json = path.ends_with(".json") || (is_stdin && first != std::string::npos && file.text[first] == '{');
+  return file;
+}
+
+Graph read_file(const std::string& path) {
+  const GraphText file = read_text(path);
+  return file.json ? parse_json(file.text, file.name) : parse(file.text, file.name);
 }
 
 }  // namespace tenon::ir

@@ -20,7 +20,17 @@ std::string format(std::string_view text, const std::string& file = "");
 Graph parse_json(std::string_view text, const std::string& file = "");
 std::string print_json(const Graph& graph);
 
-/// Reads a `.tn` or `.json` file ("-" is standard input, text form unless it starts with '{').
+/// A graph file's content, and which form it has.
+struct GraphText {
+  std::string text;
+  std::string name;  ///< for errors: the path, or "<stdin>"
+  bool json = false;
+};
+
+/// Reads a `.tn` or `.json` file ("-" is standard input, text form unless it starts with '{') without parsing it.
+GraphText read_text(const std::string& path);
+
+/// read_text, then parse or parse_json.
 Graph read_file(const std::string& path);
 
 /// Equal up to unnamed values' numbering, dead nodes, and places.

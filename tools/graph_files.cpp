@@ -58,6 +58,14 @@ int ops(bool json) {
   return fine;
 }
 
+// Text stays text, comments included; JSON, or a request for it, goes through the graph.
+std::string formatted(const std::string& path, bool json) {
+  const ir::GraphText file = ir::read_text(path);
+  if (!json && !file.json) return ir::format(file.text, file.name);
+  const ir::Graph graph = file.json ? ir::parse_json(file.text, file.name) : ir::parse(file.text, file.name);
+  return json ? ir::print_json(graph) : ir::print(graph);
+}
+
 }  // namespace
 
 void add_ops(CLI::App& app, Action& action) {
@@ -79,8 +87,7 @@ void add_fmt(CLI::App& app, Action& action) {
   command->add_option("-o,--output", arguments->output, "file to write (default: stdout)");
   command->callback([arguments, &action] {
     action = [arguments] {
-      const ir::Graph graph = ir::read_file(arguments->file);
-      write_output(arguments->output, arguments->json ? ir::print_json(graph) : ir::print(graph));
+      write_output(arguments->output, formatted(arguments->file, arguments->json));
       return fine;
     };
   });

@@ -1,0 +1,165 @@
+// The `tenon` command as a person uses it: real files, output and exit codes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "src/npy.h"
+
+namespace tenon {
+namespace {
+
+struct Outcome {
+  int code = -1;
+  std::string text;  ///< stdout and stderr
+};
+
+Outcome tenon(const std::string& arguments) {
+  Outcome outcome;
+  FILE* pipe = ::popen((std::string(TENON_CLI) + " " + arguments + " 2>&1").c_str(), "r");
+  char buffer[4096];
+  for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, count);
+  const int status = ::pclose(pipe);
+  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+class Cli : public ::testing::Test {
+ protected:
+  Cli() : folder_(std::filesystem::temp_directory_path() / ("tenon_cli_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Cli() override { std::filesystem::remove_all(folder_); }
+
+  std::string file(const std::string& name, const std::string& content) const {
+    std::ofstream(path(name)) << content;
+    return path(name);
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::string gelu() const {
+    return file("gelu.tn", "graph gelu(x: f32[rows, 64]) {\n  y = gelu(x, approximate=\"tanh\")\n  return y\n}\n");
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+bool has_nvrtc() {
+  return tenon("doctor --json").text.find("\"what\": \"NVRTC\",\n      \"found\": true") != std::string::npos;
+}
+
+TEST_F(Cli, DumpShowsEveryLevelThatNeedsNoCompiler) {
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit graph").text, "gelu(x, approximate=\"tanh\")"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit graph --after decompose").text, "tanh("));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit plan").text, "plan gelu: 1 kernel\n0 map over [rows, 64]"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit dot").text, "digraph gelu {"));
+  EXPECT_EQ(nlohmann::json::parse(tenon("dump " + gelu() + " --emit json").text)["name"], "gelu");
+}
+
+#ifdef TENON_WITH_CPU
+TEST_F(Cli, DumpShowsTheCpuLevels) {
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit schedule --target cpu").text, "map_tanh: map"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit kernel --target cpu").text, "tanh(v"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit llvm").text, "define void @map_tanh("));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit asm").text, "map_tanh:"));
+  EXPECT_EQ(tenon("dump " + gelu() + " --emit llvm --target sm_90a").code, 2);
+}
+
+TEST_F(Cli, RunReadsAndWritesNumpyFiles) {
+  ir::HostArray x = ir::make_array(DType::f32, {3, 64});
+  for (std::int64_t i = 0; i < 192; ++i) ir::set_real(x, i, 0.01 * static_cast<double>(i));
+  write_npy(path("x.npy"), x);
+  const Outcome outcome =
+      tenon("run " + gelu() + " --target cpu --input x=" + path("x.npy") + " --output y=" + path("y.npy") + " --check");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "check y: ok"));
+  const ir::HostArray y = read_npy(path("y.npy"));
+  EXPECT_EQ(y.shape, (std::vector<std::int64_t>{3, 64}));
+  EXPECT_NEAR(ir::get_real(y, 100), 0.8411920, 1e-5);  // gelu(1)
+}
+
+TEST_F(Cli, RunMakesRandomInputs) {
+  const Outcome outcome = tenon("run " + gelu() + " --target cpu --random 7 --dim rows=5 --check");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "of 320 elements differ"));
+}
+
+TEST_F(Cli, BenchComparesFusedAndUnfused) {
+  const Outcome outcome = tenon("bench " + gelu() + " --target cpu --dim rows=64 --seconds 0.05 --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto rows = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(rows[0]["kernels"], 1);
+  EXPECT_GT(rows[0]["unfused_kernels"], 1);
+  EXPECT_EQ(rows[0]["bytes"], 2 * 64 * 64 * 4);
+}
+#endif
+
+TEST_F(Cli, CudaLevelsNeedNoGpu) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC";
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit cuda --target sm_80").text, "__global__ void"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit ptx --target sm_80").text, ".target sm_80"));
+  const Outcome cubin = tenon("dump " + gelu() + " --emit cubin --target sm_90a -o " + path("kernel.cubin"));
+  EXPECT_EQ(cubin.code, 0) << cubin.text;
+  EXPECT_GT(std::filesystem::file_size(path("kernel.cubin")), 1000U);
+}
+
+TEST_F(Cli, ExplainGivesTheRuleOfACut) {
+  const std::string graph =
+      file("mean.tn", "graph mean(x: f32[rows, 64]) {\n  y = sum(sum(x, axis=1))\n  return y\n}\n");
+  EXPECT_TRUE(contains(tenon("explain " + graph).text, "[different-reduced-axes]"));
+  EXPECT_EQ(nlohmann::json::parse(tenon("explain --json " + graph).text)["refusals"][0]["rule"],
+            "different-reduced-axes");
+}
+
+TEST_F(Cli, FmtKeepsCommentsAndMeaning) {
+  const std::string graph = file("f.tn", "# why\ngraph f(x:f32[4]){\n  y=neg(  x )\n  return y\n}\n");
+  const Outcome outcome = tenon("fmt " + graph);
+  EXPECT_EQ(outcome.text, "# why\ngraph f(x: f32[4]) {\n  y = neg(x)\n  return y\n}\n");
+  EXPECT_EQ(tenon("fmt --json " + graph + " -o " + path("f.json")).code, 0);
+  EXPECT_TRUE(contains(tenon("fmt " + path("f.json")).text, "neg(x)"));
+  EXPECT_TRUE(contains(tenon("fmt - < " + graph).text, "neg(x)"));
+}
+
+TEST_F(Cli, OpsListsTheTable) {
+  EXPECT_TRUE(contains(tenon("ops").text, "layer_norm(x, …"));
+  EXPECT_GT(nlohmann::json::parse(tenon("ops --json").text).size(), 100U);
+}
+
+TEST_F(Cli, DoctorListsWhatItFoundAndTheVariables) {
+  const Outcome outcome = tenon("doctor");
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* word : {"NVRTC", "GPU", "CPU target", "kernel cache", "TENON_CACHE_DIR"})
+    EXPECT_TRUE(contains(outcome.text, word)) << word;
+}
+
+TEST_F(Cli, CacheCountsVerifiesAndClears) {
+  EXPECT_TRUE(contains(tenon("cache stats").text, "kernels, "));
+  EXPECT_TRUE(contains(tenon("cache verify").text, "0 removed"));
+  EXPECT_EQ(tenon("cache clear").code, 0);
+  EXPECT_EQ(nlohmann::json::parse(tenon("cache stats --json").text)["entries"], 0);
+}
+
+TEST_F(Cli, ExitCodesTellWhatWentWrong) {
+  EXPECT_EQ(tenon("version").code, 0);
+  EXPECT_EQ(tenon("dump " + file("bad.tn", "graph f(x: f32[4]) { return z }\n")).code, 1);
+  EXPECT_EQ(tenon("dump " + path("absent.tn")).code, 1);
+  EXPECT_EQ(tenon("").code, 2);
+  EXPECT_EQ(tenon("dump").code, 2);
+  EXPECT_EQ(tenon("dump " + gelu() + " --emit everything").code, 2);
+  EXPECT_EQ(tenon("dump " + gelu() + " --dim rows=many").code, 2);
+  if (!contains(tenon("doctor").text, "GPU           found")) {
+    EXPECT_EQ(tenon("run " + gelu() + " --target cuda --random 1 --dim rows=2").code, 3);
+  }
+}
+
+}  // namespace
+}  // namespace tenon
