@@ -364,8 +364,15 @@ class Demand {
 
 void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain) {
   Demand demand(kernel, plan, group, domain);
+  // An output without elements is not written: its place on the domain means nothing. (Where all are empty, the launch
+  // is.)
+  const auto empty = [&](ir::ValueId output) {
+    return element_count(plan.graph.type(output).shape).bounds(kernel.symbols).max <= 0;
+  };
+  const bool all_empty = std::all_of(group.outputs.begin(), group.outputs.end(), empty);
   for (std::size_t i = 0; i < group.outputs.size(); ++i)
-    demand.store(group.outputs[i], offset_of(group.layouts[i], domain, kernel.context()));
+    if (all_empty || !empty(group.outputs[i]))
+      demand.store(group.outputs[i], offset_of(group.layouts[i], domain, kernel.context()));
 }
 
 }  // namespace tenon::codegen

@@ -2,6 +2,7 @@
 //   TENON_RANDOM_COUNT   how many graphs (all shards together); default 600
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
 //   TENON_RANDOM_TARGET  cpu (default) or cuda
+//   TENON_RANDOM_TRACE   1: print each graph before it runs, to see which one crashes
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +34,7 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(GetParam()) * count + i;
     const RandomCase c = random_case(seed);
+    if (setting("TENON_RANDOM_TRACE", 0)) fmt::print(stderr, "{}", report(c, fmt::format("seed {}", seed)));
     const Verdict verdict = check_fused_and_unfused(c, target, options);
     elements += verdict.elements;
     undecided += verdict.undecided;
