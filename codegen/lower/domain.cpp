@@ -15,8 +15,7 @@
 namespace tenon::codegen {
 namespace {
 
-std::string loop_name(const ir::Group& group, std::size_t loop) {
-  const std::size_t kept = group.kept.size();
+std::string loop_name(const ir::Group& group, std::size_t loop, std::size_t kept) {
   switch (group.kernel_class) {
     case ir::KernelClass::map: return fmt::format("i{}", loop);
     case ir::KernelClass::reduce: return loop < kept ? fmt::format("i{}", loop) : fmt::format("r{}", loop - kept);
@@ -74,18 +73,42 @@ void assign_reduced(Domain& domain, const ir::Plan& plan, const ir::Group& group
   }
 }
 
+// What a vector operand of a matmul leaves out of its result: the rows, the columns, or both.
+struct MissingLoops {
+  bool rows = false, columns = false;
+};
+
+MissingLoops missing_loops(const ir::Plan& plan, const ir::Group& group) {
+  MissingLoops missing;
+  if (group.kernel_class != ir::KernelClass::contract) return missing;
+  for (ir::NodeId id : group.nodes) {
+    const ir::Node& node = plan.graph.node(id);
+    if (ir::kind_of(node.op) != ir::Kind::contract) continue;
+    missing.rows = plan.graph.type(node.operands[0]).shape.size() == 1;
+    missing.columns = plan.graph.type(node.operands[1]).shape.size() == 1;
+  }
+  return missing;
+}
+
 }  // namespace
 
 Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors) {
   Domain domain;
   const std::size_t kept = group.kept.size();
-  for (std::size_t loop = 0; loop < kept + group.reduced.size(); ++loop) {
-    const std::string name = loop_name(group, loop);
+  const MissingLoops missing = missing_loops(plan, group);
+  const std::size_t all_kept = kept + missing.rows + missing.columns;
+  std::size_t position = 0;  // among the class's loops, the missing ones included
+  const auto add = [&](const Dim& extent, bool reduced) {
+    const std::string name = loop_name(group, position++, all_kept);
     const auto cut = factors.find(name);
-    const Dim& extent = loop < kept ? group.kept[loop] : group.reduced[loop - kept];
-    domain.loops.push_back(
-        add_loop(domain, name, cut == factors.end() ? std::vector<Dim>{extent} : cut->second, loop >= kept));
+    return add_loop(domain, name, cut == factors.end() ? std::vector<Dim>{extent} : cut->second, reduced);
+  };
+  for (std::size_t loop = 0; loop < kept; ++loop) {
+    if (missing.rows && position + 2 == all_kept) add(Dim(1), false);
+    domain.loops.push_back(add(group.kept[loop], false));
   }
+  while (position < all_kept) add(Dim(1), false);
+  for (const Dim& extent : group.reduced) domain.loops.push_back(add(extent, true));
   if (group.kernel_class == ir::KernelClass::map && kept == 0) add_loop(domain, "i", {Dim(1)}, false);
   if (group.kernel_class == ir::KernelClass::reduce && group.reduced.empty()) add_loop(domain, "r", {Dim(1)}, true);
   assign_reduced(domain, plan, group);
