@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/formats.h"
 
@@ -58,12 +59,16 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
 }
 
 double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {
+  if (disturbs_ && std::isinf(error) && noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
   if (dtype != compute_type(dtype) && !round_every_op_) error += rounding_error(dtype, value);
   return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
 }
 
 double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes, double partial) {
+  // Some order of the terms overflows on the way.
+  if (magnitudes > (compute == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max()))
+    return std::numeric_limits<double>::infinity();
   const auto n = static_cast<double>(std::max<std::int64_t>(terms, 1));
   return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(n) / 2 * partial);
 }

@@ -87,7 +87,7 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
   const Places places(plan, bindings, record);
   for (const auto& kernel : built->kernels) {
     PreparedLaunch launch = prepare_launch(*kernel, places, bindings);
-    if (!empty(launch)) record.launches.push_back(std::move(launch));
+    if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   record.built = std::move(built);
   return record;
