@@ -97,7 +97,7 @@ bool merge_one(Kernel& kernel, std::size_t movable) {
   for (std::size_t axis = 0; axis + 1 < movable; ++axis) {
     const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
     const int a = static_cast<int>(axis), b = a + 1;
-    bool one = outer.reduced == inner.reduced && reduced_together(kernel, a, b);
+    bool one = outer.reduced == inner.reduced && !inner.extent.is(0) && reduced_together(kernel, a, b);
     visit_indices(kernel, [&](const Index& index) { one = one && moves_as_one(index, a, b, inner.extent); });
     if (!one) continue;
     std::vector<Axis> axes = kernel.axes;

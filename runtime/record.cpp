@@ -73,7 +73,14 @@ PreparedLaunch prepare_launch(const BuiltKernel& built, const Places& places, co
   return launch;
 }
 
-bool empty(const PreparedLaunch& launch) { return launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0; }
+// Nothing is launched where there are no blocks, or no element to write.
+bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
+  const auto& operands = launch.kernel->kernel.operands;
+  const bool writes = std::any_of(operands.begin(), operands.end(), [&](const codegen::Operand& operand) {
+    return operand.written && element_count(operand.shape).evaluate(bindings) > 0;
+  });
+  return !writes || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
+}
 
 }  // namespace
 
