@@ -61,6 +61,12 @@ void for_each_in_parallel(std::size_t count, const Work& work) {
   if (failure) std::rethrow_exception(failure);
 }
 
+bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols& symbols) {
+  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
+    return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
+  });
+}
+
 void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               const ArenaPool::Arena* arena) {
   switch (source.kind) {
@@ -92,6 +98,7 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   fresh->specialization = specialization;
   fresh->kernels.resize(plan.groups.size());
   runtime::for_each_in_parallel(plan.groups.size(), [&](std::size_t group) {
+    if (runtime::writes_nothing(plan, plan.groups[group], specialization.symbols)) return;
     auto kernel = std::make_shared<runtime::BuiltKernel>();
     kernel->kernel = lower_group(static_cast<int>(group), specialization);
     kernel->source = backend->emit(kernel->kernel);

@@ -34,7 +34,7 @@ struct BuiltKernel {
 /// All groups for one dimension class.
 struct BuiltPlan {
   codegen::Specialization specialization;
-  std::vector<std::shared_ptr<const BuiltKernel>> kernels;
+  std::vector<std::shared_ptr<const BuiltKernel>> kernels;  ///< null for a group that writes no element
 };
 
 /// Where a kernel argument comes from.

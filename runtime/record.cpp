@@ -93,6 +93,7 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
     record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
   const Places places(plan, bindings, record);
   for (const auto& kernel : built->kernels) {
+    if (!kernel) continue;
     PreparedLaunch launch = prepare_launch(*kernel, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }

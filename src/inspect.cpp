@@ -106,7 +106,7 @@ std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {
   const auto record = impl_->record_for(bindings);
   std::vector<KernelInfo> infos;
   for (std::size_t group = 0; group < impl_->plan.groups.size(); ++group)
-    infos.push_back(describe(*impl_, *record, group));
+    if (record->built->kernels[group]) infos.push_back(describe(*impl_, *record, group));
   return infos;
 }
 
