@@ -85,7 +85,17 @@ bool selects(double result, double a, double b, double c) {
   return magnitude == std::fabs(a) || magnitude == std::fabs(b) || magnitude == std::fabs(c);
 }
 
+// The elements as a register holds them. Whether an exponent is a whole number decides if a power of a negative base is
+// one, so `pow` sees what a target would.
+std::shared_ptr<Array> in_registers(const Array& from) {
+  auto result = std::make_shared<Array>(from);
+  for (double& x : result->reals) x = round_to(compute_type(from.dtype), x);
+  return result;
+}
+
 Array map_reals(const Step& step) {
+  if (step.node.op == Op::pow)
+    for (auto& operand : step.operands) operand = in_registers(*operand);
   const RealFunction f = real_function(step.node.op);
   TENON_CHECK(f != nullptr, "map op without a meaning on reals");
   if (!is_real(step.result_dtype())) {

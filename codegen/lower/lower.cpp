@@ -56,6 +56,8 @@ std::vector<std::string> symbols_used(const Kernel& kernel) {
     });
   });
   visit_guards(kernel, [&](const Guard& guard) { guard.bound.collect_symbols(names); });
+  for (const Operand& operand : kernel.operands)  // emitters ask how large a buffer is
+    for (const Dim& extent : operand.shape) extent.collect_symbols(names);
   return {names.begin(), names.end()};
 }
 
