@@ -331,9 +331,14 @@ class Demand {
     const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(table.size()) : given);
     const auto first = at.begin() + static_cast<std::ptrdiff_t>(axis);
     const auto last = first + static_cast<std::ptrdiff_t>(index_rank);
-    const InstrId position = element_position(demand(node.operands[1], Coordinates(first, last), guards), table[axis]);
     Coordinates inner(at.begin(), first);
-    inner.push_back(Index::value(position, table[axis]));
+    if (table[axis].is(1)) {  // wherever the index points, there is one element
+      inner.push_back(Index(0));
+    } else {
+      const InstrId position =
+          element_position(demand(node.operands[1], Coordinates(first, last), guards), table[axis]);
+      inner.push_back(Index::value(position, table[axis]));
+    }
     inner.insert(inner.end(), last, at.end());
     std::vector<Guard> all = guards;
     if (table[axis].bounds(kernel_.symbols).min < 1)
