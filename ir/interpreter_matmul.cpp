@@ -227,6 +227,25 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
   }
 }
 
+// An attention kernel never reads the keys that a mask excludes as a block, so 0 times infinity or NaN in the rows of
+// `v` may be left out. Runs of one sign leave all of it out, which leaves such elements undecided.
+void leave_out_zero_weights(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
+  const Array &a = step.operand(0), &b = step.operand(1);
+  const auto finite = [](double x) { return std::isfinite(x); };
+  if (std::all_of(b.reals.begin(), b.reals.end(), finite) || step.numerics.noise(0) < 0) return;
+  for (const Task& task : tasks)
+    for (std::int64_t i = 0; i < task.rows; ++i)
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        double& c = result.reals[static_cast<std::size_t>(task.c + i * p.n + j)];
+        if (finite(c)) continue;
+        c = 0;
+        for (std::int64_t q = 0; q < p.k; ++q) {
+          const double weight = a.reals[static_cast<std::size_t>(task.a + i * p.k + q)];
+          if (weight != 0) c += weight * b.reals[static_cast<std::size_t>(task.b + q * p.n + j)];
+        }
+      }
+}
+
 }  // namespace
 
 Array interpret_matmul(const Step& step) {
@@ -239,6 +258,7 @@ Array interpret_matmul(const Step& step) {
   run(tasks, p, a.reals.data(), b.reals.data(), result.reals.data());
   if (step.numerics.disturbs()) {
     disturb(step, p, tasks, result);
+    leave_out_zero_weights(step, p, tasks, result);
   } else {
     for (double& c : result.reals) c = step.numerics.keep(result.dtype, c);
   }

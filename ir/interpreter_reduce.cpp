@@ -57,10 +57,32 @@ void settle_sums(const Step& step, const std::vector<int>& axes, std::int64_t te
         result.dtype, result.reals[i], known[i].error(compute_type(result.dtype), terms), static_cast<std::int64_t>(i));
 }
 
-void settle_products(const Step& step, std::int64_t terms, Array& result) {
-  const double growth = (1 + std::sqrt(static_cast<double>(terms))) * unit_roundoff(compute_type(result.dtype));
+// What is known of the factors of one product: the binary exponents of those above and of those below one.
+struct Factors {
+  double growth = 0, shrinkage = 0;
+
+  void multiply(double x) {
+    const double exponent = std::log2(std::fabs(x));  // NaN for NaN, which decides the product in every order
+    if (exponent > 0) growth += exponent;
+    if (exponent < 0) shrinkage -= exponent;
+  }
+  // Infinite where some order leaves the range on the way, in which others need not.
+  double error(DType compute, std::int64_t factors, double product) const {
+    const RealFormat format = real_format(compute);
+    const bool overflows = growth >= std::log2(format.largest), underflows = -shrinkage < format.min_exponent;
+    if ((overflows && shrinkage > 0) || (underflows && growth > 0)) return std::numeric_limits<double>::infinity();
+    const double relative = (1 + std::sqrt(static_cast<double>(factors))) * unit_roundoff(compute) * std::fabs(product);
+    return underflows ? relative + static_cast<double>(factors) * ulp(compute, product) : relative;
+  }
+};
+
+void settle_products(const Step& step, const std::vector<int>& axes, std::int64_t factors, Array& result) {
+  const Array& x = step.operand(0);
+  std::vector<Factors> known(result.reals.size());
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) { known[place].multiply(x.reals[i]); });
   for (std::size_t i = 0; i < result.reals.size(); ++i)
-    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i], growth * std::fabs(result.reals[i]),
+    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i],
+                                                  known[i].error(compute_type(result.dtype), factors, result.reals[i]),
                                                   static_cast<std::int64_t>(i));
 }
 
@@ -78,7 +100,7 @@ void reduce_reals(const Step& step, const std::vector<int>& axes, std::int64_t t
   const std::string_view combining = info(step.node.op).real.llvm;
   if (!step.numerics.disturbs()) return keep_all(step, result);
   if (combining == "fadd") return settle_sums(step, axes, terms, result);
-  if (combining == "fmul") return settle_products(step, terms, result);
+  if (combining == "fmul") return settle_products(step, axes, terms, result);
   keep_all(step, result);
 }
 

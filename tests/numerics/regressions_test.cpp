@@ -1,0 +1,129 @@
+// The smallest graphs that once went wrong, most of them shrunk from random ones. Each says what was special about it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/formats.h"
+#include "ir/text.h"
+#include "tests/harness/guarded.h"
+#include "tests/harness/targets.h"
+
+namespace tenon::test {
+namespace {
+
+class Regressions : public OnTarget {
+ protected:
+  void check(const char* text, const std::vector<Bindings>& sizes = {{}}) {
+    expect_right(ir::parse(text), GetParam(), sizes);
+  }
+};
+
+TEST_P(Regressions, ResultsOfRankZero) {
+  check(R"(graph scalars(x: f32[7, 3]) {
+    s = sum(x)
+    y = mul(s, 2.0)
+    i = argmax(x)
+    return s, y, i
+  })");
+}
+
+TEST_P(Regressions, ReductionsOverAxesOfOneElement) {
+  check(R"(graph one(x: f32[5, 1, 3]) {
+    a = sum(x, axis=1)
+    b = softmax(x, axis=1)
+    c = argmin(x, axis=1)
+    return a, b, c
+  })");
+}
+
+TEST_P(Regressions, AxesWithoutElements) {
+  check(R"(graph empty(x: f32[4, 0], y: bf16[0, 4]) {
+    a = sum(x, axis=1)
+    b = max(x, axis=1)
+    c = softmax(x, axis=1)
+    d = softmax(y, axis=1)
+    e = argmax(x, axis=1)
+    return a, b, c, d, e
+  })");
+}
+
+TEST_P(Regressions, IntermediatesWithoutElements) {
+  check(R"(graph nothing(x: f32[n, 8], w: f32[8, 4]) {
+    h = matmul(x, w)
+    s = softmax(h)
+    t = matmul(s, transpose(w))
+    return t
+  })",
+        {{{"n", 0}}, {{"n", 3}}});
+}
+
+TEST_P(Regressions, MatmulOfVectors) {
+  check(R"(graph vectors(a: f32[33], b: f32[33], w: f32[33, 5]) {
+    dot = matmul(a, b)
+    row = matmul(a, w)
+    column = matmul(transpose(w), b)
+    return dot, row, column
+  })");
+}
+
+TEST_P(Regressions, AnOutputTwice) {
+  check(R"(graph twice(x: f32[9, 1]) {
+    y = exp(x)
+    z = reshape(y, shape=[9])
+    return y, z
+  })");
+}
+
+TEST_P(Regressions, TakeFromOneElementBeforeAMatmul) {
+  check(R"(graph gathered(table: f32[1, 8], index: i32[6], w: f32[8, 4]) {
+    y = matmul(take(table, index, axis=0), w)
+    return y
+  })");
+}
+
+// Some orders of the factors meet infinity before zero, others zero first.
+TEST_P(Regressions, ProductsThatLeaveTheRangeOnTheWay) {
+  check(R"(graph product() {
+    y = prod(iota(shape=[7, 5, 64], axis=2, dtype=f32))
+    return y
+  })");
+  check(R"(graph product(x: f32[300]) {
+    y = prod(mul(x, 100.0))
+    z = prod(mul(x, 0.01))
+    return y, z
+  })");
+}
+
+TEST_P(Regressions, SumsThatOverflowOnTheWay) {
+  check(R"(graph sum(x: f32[64]) {
+    y = sum(mul(x, 0x1p127))
+    return y
+  })");
+}
+
+// Keys that a mask excludes need not be read.
+TEST_P(Regressions, MaskedKeysThatHoldNaN) {
+  const ir::Graph graph = ir::parse(R"(graph masked(q: f64[2, 23, 8], k: f64[2, 23, 8], v: f64[2, 23, 8]) {
+    y = attention(q, k, v, causal=true)
+    return y
+  })");
+  std::vector<ir::HostArray> inputs = data_for(graph, {});
+  for (const double special : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    ir::set_real(inputs[2], 22 * 8 + 7, special);
+    expect_right_on(graph, GetParam(), inputs);
+  }
+}
+
+TEST_P(Regressions, PowersNearExponentMinusOne) {
+  check(R"(graph powers(x: f32[100]) {
+    a = pow(abs(x), -0x1.000002p0)
+    b = pow(abs(x), -0x1.fffffep-1)
+    return a, b
+  })");
+}
+
+TENON_ON_EACH_TARGET(Regressions);
+
+}  // namespace
+}  // namespace tenon::test
