@@ -90,14 +90,24 @@ void keep_all(const Step& step, Array& result) {
   for (double& x : result.reals) x = step.numerics.keep(result.dtype, x);
 }
 
+// Sums of f64, in a wider type: a chain of roundings in double could be further off than a target's tree.
+void sum_doubles(const Step& step, const std::vector<int>& axes, std::int64_t terms, Array& result) {
+  const Array& x = step.operand(0);
+  std::vector<long double> sums(result.reals.size());
+  for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) { sums[place] += x.reals[i]; });
+  for (std::size_t i = 0; i < sums.size(); ++i) result.reals[i] = static_cast<double>(sums[i]);
+  if (step.numerics.disturbs()) settle_sums(step, axes, terms, result);
+}
+
 void reduce_reals(const Step& step, const std::vector<int>& axes, std::int64_t terms, Array& result) {
   const Array& x = step.operand(0);
   const RealFunction combine = real_function(step.node.op);
+  const std::string_view combining = info(step.node.op).real.llvm;
+  if (combining == "fadd" && result.dtype == DType::f64) return sum_doubles(step, axes, terms, result);
   result.reals.assign(result.reals.size(), real_identity(step.node.op));
   for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
     result.reals[place] = combine(result.reals[place], x.reals[i], 0);
   });
-  const std::string_view combining = info(step.node.op).real.llvm;
   if (!step.numerics.disturbs()) return keep_all(step, result);
   if (combining == "fadd") return settle_sums(step, axes, terms, result);
   if (combining == "fmul") return settle_products(step, axes, terms, result);

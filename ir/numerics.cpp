@@ -32,11 +32,14 @@ double unit_roundoff(DType dtype) { return std::ldexp(0.5, -real_format(dtype).m
 Numerics::Numerics(const InterpretOptions& options, NodeId node)
     : round_every_op_(options.round_every_op), disturbs_(options.perturb_seed.has_value()) {
   if (!disturbs_) return;
+  // An eighth of many runs: what exact arithmetic, rounded, would give, such as the whole exponent that noise misses.
+  quiet_ = *options.perturb_seed / 4 % 8 == 7;
   sign_ = *options.perturb_seed % 2 == 0 ? 1 : -1;
   key_ = mix(*options.perturb_seed / 2 ^ mix(static_cast<std::uint64_t>(node)));
 }
 
 double Numerics::noise(std::int64_t i) const {
+  if (quiet_) return 0;
   const std::uint64_t bits = mix(key_ + static_cast<std::uint64_t>(i));
   const double magnitude = 0.5 + std::ldexp(static_cast<double>(bits >> 12), -53);
   return ((bits & 1) != 0 ? sign_ : -sign_) * magnitude;
@@ -45,6 +48,7 @@ double Numerics::noise(std::int64_t i) const {
 double Numerics::keep(DType dtype, double value) const {
   if (round_every_op_) return round_to(dtype, value);
   if (dtype == DType::f64) return value;
+  if (quiet_) return round_to(DType::f32, value);
   // Doubles hold more than f32 in precision, which is kept, and in range, which is not.
   const double magnitude = std::fabs(value);
   return magnitude < 0x1p-126 || magnitude > 0x1.fffffep127 ? round_to(DType::f32, value) : value;

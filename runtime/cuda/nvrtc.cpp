@@ -166,6 +166,8 @@ std::vector<std::string> compile_flags(const Nvrtc& nvrtc, const std::string& ar
   if (options.line_info) flags.push_back("--generate-line-info");
   // From 12.9 on NVRTC keeps its own cache, and a hit in it has no log. Tenon's cache makes it superfluous.
   if (nvrtc.major * 100 + nvrtc.minor >= 1209) flags.push_back("--no-cache");
+  // Leaves out the runtime API's declarations, which generated code does not use: a sixth of a small kernel's time.
+  if (nvrtc.major * 100 + nvrtc.minor >= 1204) flags.push_back("-minimal");
   flags.insert(flags.end(), options.extra.begin(), options.extra.end());
   return flags;
 }

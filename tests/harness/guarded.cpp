@@ -165,12 +165,6 @@ bool same_bytes(const std::vector<ir::HostArray>& a, const std::vector<ir::HostA
                     [](const ir::HostArray& x, const ir::HostArray& y) { return x.bytes == y.bytes; });
 }
 
-// Tolerances are estimates from a few disturbed runs: among many thousand elements that hang on 16-bit roundings, one
-// may lie just outside of its own. Wrong code is further off, or in more places.
-bool in_the_tail(const ir::Comparison& one) {
-  return one.mismatches * 5000 <= one.elements && one.max_tolerance_ratio <= 2;
-}
-
 void judge(const ir::Graph& graph, const std::vector<ir::HostArray>& inputs, const Bindings& bindings,
            const std::vector<ir::HostArray>& actual, const std::string& how) {
   const auto comparisons = ir::compare_with_interpreter(graph, inputs, actual, bindings, 2);
@@ -179,7 +173,7 @@ void judge(const ir::Graph& graph, const std::vector<ir::HostArray>& inputs, con
   std::vector<std::size_t> wrong;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     const ir::Comparison& one = comparisons[i];
-    if (one.equal || in_the_tail(one)) continue;
+    if (is_right(one)) continue;
     wrong.push_back(i);
     if (expected.empty()) expected = ir::interpret(graph, inputs, bindings);
     differences +=
@@ -225,6 +219,12 @@ void run_and_judge(const ir::Graph& graph, const std::string& target, std::vecto
 }
 
 }  // namespace
+
+// Tolerances are estimates from a few disturbed runs: among many thousand elements that hang on 16-bit roundings, one
+// may lie just outside of its own. Wrong code is further off, or in more places.
+bool is_right(const ir::Comparison& output) {
+  return output.equal || (output.mismatches * 5000 <= output.elements && output.max_tolerance_ratio <= 2);
+}
 
 void expect_right(const ir::Graph& graph, const std::string& target, const std::vector<Bindings>& sizes, double scale) {
   std::vector<Way> ways = compiled_ways(graph, target);

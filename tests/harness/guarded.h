@@ -78,6 +78,10 @@ class GuardedProgram {
   Executable executable_;
 };
 
+/// Whether an output is right: equal within the tolerances, or so nearly that only the tolerances' being estimates from
+/// a few disturbed runs tells it apart.
+bool is_right(const ir::Comparison& output);
+
 /// Data for a graph's inputs: reals from a normal distribution times `scale`, integers from -9 (or 0) to 12.
 std::vector<ir::HostArray> data_for(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed = 1,
                                     double scale = 1);
