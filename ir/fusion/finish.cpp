@@ -47,7 +47,7 @@ Result last_view(const Context& context, const Partition& partition, const Clust
 
 class Builder {
  public:
-  Builder(const Context& context, const Partition& partition) : context_(context), partition_(partition) {
+  Builder(const Context& context, const Partition& partition) : context_(context) {
     for (int cluster : partition.order)
       for (const Result& result : partition.at(cluster).results) written_.insert(result.value);
   }
@@ -87,7 +87,6 @@ class Builder {
 
  private:
   const Context& context_;
-  const Partition& partition_;
   std::set<ValueId> written_;
 };
 

@@ -5,11 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
-#include "ir/fusion/plan.h"
-#include "ir/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/tensor_kernels.h"
 #include "tests/codegen/text_checks.h"
@@ -92,38 +89,6 @@ TEST_P(EveryArchitecture, TakesAttendKernels) {
   for (const AttentionCase& c : attention_cases())
     expect_compiles("attend_" + c.name, attention_kernel(c, target), target);
 }
-
-bool is_tensor_class(const ir::Group& group) {
-  return group.kernel_class == ir::KernelClass::contract || group.kernel_class == ir::KernelClass::attend;
-}
-
-// The kernels of both classes in the plans of the graphs below `folder`, each compiled for `architectures` of every one
-// in turn.
-void expect_plans_compile(const std::string& folder, std::size_t architectures) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(TENON_SOURCE_DIR "/" + folder))
-    if (entry.path().extension() == ".tn") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  ASSERT_FALSE(files.empty());
-  std::size_t next = 0;
-  for (const auto& file : files) {
-    const ir::Plan plan = ir::make_plan(ir::read_file(file));
-    for (std::size_t group = 0; group < plan.groups.size(); ++group) {
-      if (!is_tensor_class(plan.groups[group])) continue;
-      for (std::size_t i = 0; i < architectures; ++i) {
-        const Target target = codegen::cuda_target(kArchitectures[next++ % std::size(kArchitectures)]);
-        const Kernel kernel = lower(plan, static_cast<int>(group), codegen::unspecialized(plan), target);
-        expect_compiles(file.stem().string() + std::to_string(group), kernel, target);
-      }
-    }
-  }
-}
-
-TEST(PlannedTensorKernels, OfTheExamplesCompileEverywhere) {
-  expect_plans_compile("examples", std::size(kArchitectures));
-}
-
-TEST(PlannedTensorKernels, OfTheFusionTestsCompile) { expect_plans_compile("tests/fusion", 1); }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryArchitecture, testing::ValuesIn(kArchitectures),
                          [](const auto& arch) { return std::string(arch.param); });
