@@ -8,6 +8,7 @@
 #include "src/npy.h"
 #include "src/pipeline.h"
 #include "tools/command.h"
+#include "tools/summary.h"
 
 namespace tenon::tools {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 struct RunArguments {
   CompileArguments compile;
   std::vector<std::string> inputs, outputs;  ///< name=file.npy
+  std::vector<std::string> summaries;        ///< values to summarize, or "all"
   std::int64_t seed = -1;
   bool check = false;
 };
@@ -71,14 +73,16 @@ int compare(const ir::Graph& graph, const std::vector<ir::HostArray>& inputs, co
 }
 
 int run(const RunArguments& arguments) {
-  const ir::Graph graph = ir::read_file(arguments.compile.file);
+  const ir::Graph written = ir::read_file(arguments.compile.file);
+  const Observed observed = observe(written, arguments.summaries);
+  const ir::Graph& graph = observed.graph;
   const Options options = arguments.compile.options();
   Bindings bindings = arguments.compile.bindings();
   const std::vector<ir::HostArray> inputs = read_inputs(arguments, graph, bindings);
   std::map<std::string, std::string> files;
   for (const std::string& text : arguments.outputs) files.insert(key_value(text, "--output"));
   for (const auto& [name, file] : files)
-    if (std::find(graph.outputs_names.begin(), graph.outputs_names.end(), name) == graph.outputs_names.end())
+    if (std::find(written.outputs_names.begin(), written.outputs_names.end(), name) == written.outputs_names.end())
       throw Error(ErrorKind::argument, fmt::format("--output {}: the graph has no such output", name), {},
                   "tenon fmt shows what it returns");
   const Executable executable =
@@ -88,6 +92,7 @@ int run(const RunArguments& arguments) {
   std::vector<ir::HostArray> outputs;
   for (Array& output : executable(arrays, bindings)) outputs.push_back(to_host(std::move(output)));
   fmt::print("ran {} on {}: {} kernels\n", graph.name, executable.target(), executable.stats().kernels);
+  fmt::print("{}", summary_table(observed, outputs));
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (const auto file = files.find(graph.outputs_names[i]); file != files.end()) write_npy(file->second, outputs[i]);
   return arguments.check ? compare(graph, inputs, outputs, bindings) : fine;
@@ -101,6 +106,9 @@ void add_run(CLI::App& app, Action& action) {
   arguments->compile.add_to(*command);
   command->add_option("--input", arguments->inputs, "x=x.npy (repeatable)");
   command->add_option("--output", arguments->outputs, "y=y.npy (repeatable)");
+  command->add_option("--summary", arguments->summaries,
+                      "min, max, mean, NaN and Inf counts of a value, intermediate ones too, or of 'all' (repeatable); "
+                      "the graph returns these values as well, which changes what is fused");
   command->add_option("--random", arguments->seed, "seed: random data for inputs without a file")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--check", arguments->check, "compare with the interpreter; exit 4 if results differ");

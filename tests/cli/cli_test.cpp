@@ -93,6 +93,52 @@ TEST_F(Cli, RunMakesRandomInputs) {
   EXPECT_TRUE(contains(outcome.text, "of 320 elements differ"));
 }
 
+TEST_F(Cli, RunSummarizesIntermediateValues) {
+  ir::HostArray x = ir::make_array(DType::f32, {4});
+  const double elements[] = {0, 1, -4, 9};
+  for (std::int64_t i = 0; i < 4; ++i) ir::set_real(x, i, elements[i]);
+  write_npy(path("x.npy"), x);
+  const std::string graph =
+      file("s.tn", "graph s(x: f32[n]) {\n  h = div(1, x)\n  r = sqrt(h)\n  y = exp(r)\n  return y\n}\n");
+  const std::string run = "run " + graph + " --target cpu --input x=" + path("x.npy");
+
+  const Outcome some = tenon(run + " --summary r --summary x --check");
+  EXPECT_EQ(some.code, 0) << some.text;  // the summarized values are checked too
+  const auto line = [](const std::string& text, const std::string& name) {
+    const auto begin = text.find("\n" + name + " ");
+    if (begin == std::string::npos) return std::string("no line of ") + name;
+    std::istringstream words(text.substr(begin + 1, text.find('\n', begin + 1) - begin - 1));
+    std::string joined;
+    for (std::string word; words >> word;) joined += (joined.empty() ? "" : " ") + word;
+    return joined;
+  };
+  EXPECT_EQ(line(some.text, "r"), "r f32[4] 0.333333 1 0.666667 1 1");  // sqrt of inf, 1, -1/4, 1/9
+  EXPECT_EQ(line(some.text, "x"), "x f32[4] -4 9 1.5 0 0");
+  EXPECT_EQ(line(some.text, "y"), "no line of y");
+
+  const Outcome all = tenon(run + " --summary all");
+  EXPECT_EQ(line(all.text, "h"), "h f32[4] -0.25 1 0.287037 0 1");
+  EXPECT_EQ(line(all.text, "y"), "y f32[4] 1.39561 2.71828 2.05695 1 1");
+  EXPECT_TRUE(contains(tenon(run).text, "on cpu: 1 kernels\n"));
+  EXPECT_FALSE(contains(tenon(run).text, "mean"));
+
+  const Outcome absent = tenon(run + " --summary q");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_TRUE(contains(absent.text, "--summary q: the graph has no such value"));
+  EXPECT_EQ(tenon(run + " --summary r --output r=" + path("r.npy")).code, 2);  // not a result of the graph as written
+}
+
+TEST_F(Cli, RunSummarizesIntegersAndValuesWithoutElements) {
+  const std::string integers =
+      file("i.tn", "graph i(x: i32[n]) {\n  y = mul(x, 2)\n  z = less(x, y)\n  return y, z\n}\n");
+  const Outcome none = tenon("run " + integers + " --target cpu --random 1 --dim n=0 --summary y");
+  EXPECT_EQ(none.code, 0) << none.text;
+  EXPECT_TRUE(contains(none.text, "i32[0]")) << none.text;
+  const Outcome some = tenon("run " + integers + " --target cpu --random 1 --dim n=100 --summary all");
+  EXPECT_EQ(some.code, 0) << some.text;
+  EXPECT_TRUE(contains(some.text, "bool[100]")) << some.text;
+}
+
 TEST_F(Cli, BenchComparesFusedAndUnfused) {
   const Outcome outcome = tenon("bench " + gelu() + " --target cpu --dim rows=64 --seconds 0.05 --json");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
