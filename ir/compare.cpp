@@ -25,8 +25,11 @@ struct Spread {
   std::vector<char> undecided;
   int runs = 0;
 
-  // Near a pole, or where a rare rounding decides, no number of runs bounds what the next may give.
-  bool heavy_tailed(std::size_t i) const { return runs >= kFewRuns && distance[i] * runs > kTail * total[i]; }
+  // Near a pole, or where a rare rounding decides, no number of runs bounds what the next may give: the greatest
+  // distance is far from the mean, or no digit of the value is left (Vignes's computational zero).
+  bool says_nothing(std::size_t i, double expected) const {
+    return runs >= kFewRuns && (distance[i] * runs > kTail * total[i] || distance[i] > std::fabs(expected));
+  }
 };
 
 bool same_class(double a, double b) {
@@ -81,7 +84,7 @@ Comparison judge(const HostArray& expected, const HostArray& actual, const Sprea
   result.elements = element_count(expected);
   for (std::int64_t i = 0; i < result.elements; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    if (spread.undecided[at] != 0 || (is_real(expected.dtype) && spread.heavy_tailed(at))) {
+    if (spread.undecided[at] != 0 || (is_real(expected.dtype) && spread.says_nothing(at, get_real(expected, i)))) {
       ++result.undecided;
     } else if (is_real(expected.dtype)) {
       judge_real(result, spread, expected.dtype, i, get_real(expected, i), get_real(actual, i));
