@@ -141,25 +141,29 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(std::s
   return record_for(ir::bind_symbols(plan.graph, shapes, bindings));
 }
 
+void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
+                                     std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
+                                     void* stream) const {
+  constexpr std::size_t kMostOperands = 256;
+  void* pointers[kMostOperands];
+  const std::size_t count = launch.pointers.size();
+  for (std::size_t i = 0; i < count; ++i) pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
+  runtime::Launch call;
+  call.kernel = launch.kernel->loaded.get();
+  std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
+  call.block = launch.kernel->source.launch.block;
+  call.shared_bytes = launch.kernel->source.launch.shared_bytes;
+  call.pointers = {pointers, count};
+  call.dims = launch.dims;
+  backend->launch(call, stream);
+}
+
 void Executable::Impl::launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
                               std::span<const Buffer> outputs, void* stream) const {
   const runtime::HeldArena held(arenas, record.arena_bytes, stream);
   const runtime::ArenaPool::Arena* arena = held.get();
   last_arena_bytes = record.arena_bytes;
-  constexpr std::size_t kMostOperands = 256;
-  void* pointers[kMostOperands];
-  for (const runtime::PreparedLaunch& launch : record.launches) {
-    const std::size_t count = launch.pointers.size();
-    for (std::size_t i = 0; i < count; ++i) pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
-    runtime::Launch call;
-    call.kernel = launch.kernel->loaded.get();
-    std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
-    call.block = launch.kernel->source.launch.block;
-    call.shared_bytes = launch.kernel->source.launch.shared_bytes;
-    call.pointers = {pointers, count};
-    call.dims = launch.dims;
-    backend->launch(call, stream);
-  }
+  for (const runtime::PreparedLaunch& launch : record.launches) launch_kernel(launch, inputs, outputs, arena, stream);
   for (const runtime::PreparedCopy& copy : record.copies)
     backend->copy(runtime::resolve(copy.to, inputs, outputs, arena),
                   runtime::resolve(copy.from, inputs, outputs, arena), static_cast<std::size_t>(copy.bytes), stream);

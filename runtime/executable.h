@@ -121,6 +121,8 @@ struct Executable::Impl {
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
+  void launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
+                     std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena, void* stream) const;
 
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;

@@ -8,6 +8,7 @@
 #include "src/npy.h"
 #include "src/pipeline.h"
 #include "tools/command.h"
+#include "tools/profile.h"
 #include "tools/summary.h"
 
 namespace tenon::tools {
@@ -17,6 +18,7 @@ struct RunArguments {
   CompileArguments compile;
   std::vector<std::string> inputs, outputs;  ///< name=file.npy
   std::vector<std::string> summaries;        ///< values to summarize, or "all"
+  ProfileArguments profile;
   std::int64_t seed = -1;
   bool check = false;
 };
@@ -93,6 +95,8 @@ int run(const RunArguments& arguments) {
   for (Array& output : executable(arrays, bindings)) outputs.push_back(to_host(std::move(output)));
   fmt::print("ran {} on {}: {} kernels\n", graph.name, executable.target(), executable.stats().kernels);
   fmt::print("{}", summary_table(observed, outputs));
+  if (arguments.profile.table || !arguments.profile.trace.empty())
+    profile(executable, inputs, bindings, arguments.profile);
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (const auto file = files.find(graph.outputs_names[i]); file != files.end()) write_npy(file->second, outputs[i]);
   return arguments.check ? compare(graph, inputs, outputs, bindings) : fine;
@@ -109,6 +113,9 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--summary", arguments->summaries,
                       "min, max, mean, NaN and Inf counts of a value, intermediate ones too, or of 'all' (repeatable); "
                       "the graph returns these values as well, which changes what is fused");
+  command->add_flag("--profile", arguments->profile.table,
+                    "time of each kernel by the host's clock, its bytes and bandwidth, beside a copy's");
+  command->add_option("--trace", arguments->profile.trace, "the run as a Chrome trace, which Perfetto opens");
   command->add_option("--random", arguments->seed, "seed: random data for inputs without a file")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--check", arguments->check, "compare with the interpreter; exit 4 if results differ");

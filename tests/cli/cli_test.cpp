@@ -139,6 +139,30 @@ TEST_F(Cli, RunSummarizesIntegersAndValuesWithoutElements) {
   EXPECT_TRUE(contains(some.text, "bool[100]")) << some.text;
 }
 
+TEST_F(Cli, RunProfilesEachKernel) {
+  const Outcome outcome =
+      tenon("run " + gelu() + " --target cpu --random 1 --dim rows=64 --no-fuse --check --profile --trace " +
+            path("trace.json"));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "mean us")) << outcome.text;
+  std::ifstream file(path("trace.json"));
+  const auto trace = nlohmann::json::parse(file);
+  double last_end = 0;
+  int kernels = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    ++kernels;
+    EXPECT_TRUE(contains(outcome.text, "\n" + event["name"].get<std::string>() + " ")) << event;
+    EXPECT_GE(event["ts"].get<double>(), last_end);  // one after another
+    EXPECT_GT(event["dur"].get<double>(), 0);
+    EXPECT_GE(event["args"]["bytes"].get<int>(), 64 * 64 * 4);
+    last_end = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_TRUE(contains(outcome.text, "on cpu: " + std::to_string(kernels) + " kernels")) << outcome.text;
+  EXPECT_GT(kernels, 1);
+  EXPECT_EQ(tenon("run " + gelu() + " --target cpu --random 1 --dim rows=0 --profile").code, 0);
+}
+
 TEST_F(Cli, BenchComparesFusedAndUnfused) {
   const Outcome outcome = tenon("bench " + gelu() + " --target cpu --dim rows=64 --seconds 0.05 --json");
   EXPECT_EQ(outcome.code, 0) << outcome.text;
