@@ -315,13 +315,18 @@ TEST(Flags, AreExactAndInAFixedOrder) {
       "--prec-div=true",
       "--prec-sqrt=true",
       "--ptxas-options=-v",
+      "-minimal",
       "-DX=1",
   };
   EXPECT_EQ(compile_flags(nvrtc, "sm_90a", options), expected);
   nvrtc.major = 13;
   nvrtc.minor = 0;
   const auto newer = compile_flags(nvrtc, "sm_90a", options);
-  EXPECT_EQ(newer[newer.size() - 2], "--no-cache");
+  EXPECT_EQ(newer[newer.size() - 3], "--no-cache");
+  nvrtc.major = 12;
+  nvrtc.minor = 3;
+  const auto older = compile_flags(nvrtc, "sm_90a", options);
+  EXPECT_EQ(std::count(older.begin(), older.end(), "-minimal"), 0);  // not before 12.4
 }
 
 TEST(Architecture, IsExactWhereKnownAndElseAnOlderOneOfTheSameGeneration) {
