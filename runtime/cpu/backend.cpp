@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -99,14 +100,27 @@ class CpuBackend final : public Backend {
 
   void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes).release(); }
   void release(void* memory) const noexcept override { Free()(memory); }
-  void copy_in(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
-  void copy_out(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes, void*) const override { copy_bytes(to, from, bytes); }
+  void copy_in(void* to, const void* from, std::size_t bytes, void*) const override {
+    copy_on_threads(to, from, bytes);
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes, void*) const override {
+    copy_on_threads(to, from, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes, void*) const override { copy_on_threads(to, from, bytes); }
   void synchronize(void*) const override {}  // a launch returns when its tasks are done
 
  private:
-  static void copy_bytes(void* to, const void* from, std::size_t bytes) {
-    if (bytes > 0) std::memcpy(to, from, bytes);
+  // One core does not fill the memory's bandwidth. A chunk is large enough for memcpy to stream past the caches.
+  void copy_on_threads(void* to, const void* from, std::size_t bytes) const {
+    if (bytes == 0) return;
+    constexpr std::size_t kChunk = 64 << 20;
+    const auto chunks = static_cast<std::int64_t>((bytes + kChunk - 1) / kChunk);
+    parallel_for(chunks, target_.threads, [&](std::int64_t begin, std::int64_t end) {
+      const std::size_t from_byte = static_cast<std::size_t>(begin) * kChunk;
+      const std::size_t to_byte = std::min(bytes, static_cast<std::size_t>(end) * kChunk);
+      std::memcpy(static_cast<std::byte*>(to) + from_byte, static_cast<const std::byte*>(from) + from_byte,
+                  to_byte - from_byte);
+    });
   }
 
   codegen::Target target_;
