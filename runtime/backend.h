@@ -38,6 +38,16 @@ struct Launch {
   std::span<const std::int64_t> dims;
 };
 
+/// The time between two points of a stream's work by the target's own clock: CUDA events, or the host's on the CPU.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  virtual void begin(void* stream) = 0;
+  virtual void end(void* stream) = 0;
+  /// From the begin to the end, for which this waits.
+  virtual double milliseconds() = 0;
+};
+
 /// Thread-safe. `stream` is the target's own stream handle (a CUstream), or null.
 class Backend {
  public:
@@ -59,7 +69,10 @@ class Backend {
   virtual void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const = 0;   ///< host to target
   virtual void copy_out(void* to, const void* from, std::size_t bytes, void* stream) const = 0;  ///< target to host
   virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) const = 0;      ///< within the target
+  virtual void fill(void* to, unsigned char byte, std::size_t bytes, void* stream) const = 0;
   virtual void synchronize(void* stream) const = 0;
+
+  virtual std::unique_ptr<Timer> timer() const = 0;
 };
 
 }  // namespace tenon::runtime

@@ -1,150 +1,132 @@
-// tenon bench: time of a graph, fused and unfused, beside a copy of the same bytes on the same device.
+// tenon bench: how fast graphs run, as a table and as JSON.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <functional>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
-#include "runtime/executable.h"
+#include "runtime/cuda/device.h"
 #include "src/pipeline.h"
+#include "tenon_build.h"
+#include "tools/bench_case.h"
 #include "tools/command.h"
 
 namespace tenon::tools {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct BenchArguments {
   std::vector<std::string> files;
   CompileArguments compile;  ///< its FILE is not used
-  bool json = false;
-  double seconds = 1.0;  ///< per measurement
+  BenchSettings settings;
+  bool json = false, no_flush = false;
+  std::string output;  ///< file of the JSON; empty: none
 };
 
-/// Memory of a backend for the length of a measurement.
-class DeviceMemory {
- public:
-  DeviceMemory(const runtime::Backend& backend, std::size_t bytes)
-      : backend_(backend), memory_(bytes ? backend.allocate(bytes) : nullptr) {}
-  ~DeviceMemory() { backend_.release(memory_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  void* get() const { return memory_; }
-
- private:
-  const runtime::Backend& backend_;
-  void* memory_;
-};
-
-// The median of repeated calls in milliseconds, after two to warm up.
-double median_ms(const std::function<void()>& call, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  call();
-  call();
-  std::vector<double> times;
-  const auto begin = Clock::now();
-  do {
-    const auto start = Clock::now();
-    call();
-    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  } while (times.size() < 5 ||
-           (times.size() < 200 && std::chrono::duration<double>(Clock::now() - begin).count() < seconds));
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
+Json as_json(const BenchResult& r) {
+  Json row{{"graph", r.graph},
+           {"ms", r.times.median},
+           {"p10_ms", r.times.p10},
+           {"p90_ms", r.times.p90},
+           {"samples", r.times.samples},
+           {"kernels", r.kernels},
+           {"bytes", r.bytes},
+           {"gb_s", r.gb_s()},
+           {"copy_ms", r.copy.median},
+           {"copy_by", r.copied_by_kernel ? "kernel" : "driver"},
+           {"copy_share", r.copy_share()},
+           {"build_ms", r.build_ms},
+           {"compiles", r.compiles},
+           {"unwritten", r.unwritten}};
+  if (r.flops > 0) row.update({{"flops", r.flops}, {"tflop_s", r.tflop_s()}});
+  if (r.unfused_kernels > 0) row.update({{"unfused_ms", r.unfused.median}, {"unfused_kernels", r.unfused_kernels}});
+  if (r.checked) row["check"] = r.equal ? "ok" : "differs";
+  return row;
 }
 
-struct Measurement {
-  double ms = 0;
-  int kernels = 0;
-  std::int64_t bytes = 0;  ///< each kernel's inputs and outputs once
-};
-
-Measurement measure(const ir::Graph& graph, const Options& options,
-                    const std::shared_ptr<const runtime::Backend>& backend, const Bindings& bindings, double seconds) {
-  const ir::Plan plan = src::plan(graph, options);
-  const Executable executable = src::make_executable(plan, backend, options);
-  std::vector<std::unique_ptr<DeviceMemory>> memory;
-  std::vector<Buffer> inputs, outputs;
-  const auto add = [&](std::vector<Buffer>& buffers, ir::ValueId value) {
-    Buffer buffer;
-    buffer.dtype = graph.type(value).dtype;
-    for (const Dim& extent : graph.type(value).shape) buffer.shape.push_back(extent.evaluate(bindings));
-    memory.push_back(std::make_unique<DeviceMemory>(
-        *backend,
-        static_cast<std::size_t>(element_count(graph.type(value).shape).evaluate(bindings) * size_of(buffer.dtype))));
-    buffer.data = memory.back()->get();
-    buffers.push_back(std::move(buffer));
-  };
-  for (ir::ValueId input : graph.inputs) add(inputs, input);
-  for (ir::ValueId output : graph.outputs) add(outputs, output);
-  const std::vector<ir::HostArray> data = random_inputs(graph, bindings, 1);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    backend->copy_in(inputs[i].data, data[i].bytes.data(), data[i].bytes.size(), nullptr);
-  backend->synchronize(nullptr);
-  Measurement result;
-  result.ms = median_ms([&] { executable.run(inputs, outputs, bindings); }, seconds);
-  result.kernels = static_cast<int>(plan.groups.size());
-  for (const ir::Group& group : plan.groups) result.bytes += ir::unavoidable_bytes(plan, group, bindings);
-  return result;
+std::string table_head(const BenchSettings& settings) {
+  return fmt::format("{:<40} {:>10} {:>6} {:>8} {:>9} {:>8} {:>8} {:>8}{}\n", "graph", "ms", "+-%", "kernels", "MB",
+                     "GB/s", "of copy", "TFLOP/s",
+                     settings.unfused ? fmt::format(" {:>10} {:>8} {:>9}", "unfused", "kernels", "speed-up") : "");
 }
 
-double copy_ms(const runtime::Backend& backend, std::int64_t bytes, double seconds) {
-  const auto half = static_cast<std::size_t>(bytes / 2);
-  if (half == 0) return 0;
-  const DeviceMemory from(backend, half), to(backend, half);
-  return median_ms(
-      [&] {
-        backend.copy(to.get(), from.get(), half, nullptr);
-        backend.synchronize(nullptr);
-      },
-      seconds);
+std::string table_row(const BenchResult& r) {
+  std::string text =
+      fmt::format("{:<40} {:>10.4f} {:>6.1f} {:>8} {:>9.1f} {:>8.1f} {:>7.1f}% {:>8}", r.graph, r.times.median,
+                  50 * (r.times.p90 - r.times.p10) / r.times.median, r.kernels, static_cast<double>(r.bytes) / 1e6,
+                  r.gb_s(), 100 * r.copy_share(), r.flops > 0 ? fmt::format("{:.1f}", r.tflop_s()) : "-");
+  if (r.unfused_kernels > 0)
+    text += fmt::format(" {:>10.4f} {:>8} {:>8.2f}x", r.unfused.median, r.unfused_kernels,
+                        r.unfused.median / r.times.median);
+  if (r.unwritten > 0) text += fmt::format("  {} ELEMENTS UNWRITTEN", r.unwritten);
+  if (r.checked) text += r.equal ? "  check ok" : "  check DIFFERS";
+  return text + "\n";
+}
+
+std::string device_name(const runtime::Backend& backend, const Options& options) {
+  switch (backend.target().kind) {
+    case codegen::TargetKind::cpu: return fmt::format("{}, {} threads", backend.target().cpu, backend.target().threads);
+    case codegen::TargetKind::cuda:
+      return runtime::cuda::Device::open(runtime::cuda::open_driver(), options.device)->info().name;
+  }
+  return {};
 }
 
 int bench(const BenchArguments& arguments) {
   const Options options = arguments.compile.options();
   const auto backend = src::open_backend(arguments.compile.target, options);
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  if (!arguments.json)
-    fmt::print("{:<28} {:>9} {:>8} {:>10} {:>9} {:>9} {:>8} {:>9}\n", "graph", "ms", "kernels", "MB moved", "GB/s",
-               "of copy", "unfused", "speed-up");
+  BenchSettings settings = arguments.settings;
+  if (arguments.no_flush) settings.flush_bytes = 0;
+  Json document{{"tenon", TENON_VERSION " " TENON_COMMIT},
+                {"target", backend->target().kind == codegen::TargetKind::cpu ? "cpu" : backend->target().arch},
+                {"device", device_name(*backend, options)},
+                {"seconds", settings.seconds},
+                {"flush_bytes", settings.flush_bytes},
+                {"cases", Json::array()}};
+  int code = fine;
+  if (!arguments.json) fmt::print("{}", table_head(settings));
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
-    const Bindings bindings = complete_bindings(graph, arguments.compile.bindings());
-    const Measurement fused = measure(graph, options, backend, bindings, arguments.seconds);
-    Options apart = options;
-    apart.fuse = false;
-    const Measurement unfused = measure(graph, apart, backend, bindings, arguments.seconds);
-    const double copy = copy_ms(*backend, fused.bytes, arguments.seconds);
-    const double rate = static_cast<double>(fused.bytes) / fused.ms / 1e6;
-    rows.push_back({{"graph", graph.name},
-                    {"target", arguments.compile.target},
-                    {"ms", fused.ms},
-                    {"kernels", fused.kernels},
-                    {"bytes", fused.bytes},
-                    {"copy_ms", copy},
-                    {"unfused_ms", unfused.ms},
-                    {"unfused_kernels", unfused.kernels},
-                    {"unfused_bytes", unfused.bytes}});
-    if (!arguments.json)
-      fmt::print("{:<28} {:>9.4f} {:>8} {:>10.1f} {:>9.1f} {:>8.0f}% {:>8.4f} {:>8.2f}x\n", graph.name, fused.ms,
-                 fused.kernels, static_cast<double>(fused.bytes) / 1e6, rate, 100 * copy / fused.ms, unfused.ms,
-                 unfused.ms / fused.ms);
+    try {
+      const Bindings bindings = complete_bindings(graph, arguments.compile.bindings());
+      const BenchResult result = bench_case(graph, bindings, backend, options, settings);
+      document["cases"].push_back(as_json(result));
+      if (!result.right()) code = different;
+      if (!arguments.json) fmt::print("{}", table_row(result));
+    } catch (const Error& error) {  // the other graphs still have their times
+      if (error.kind() == ErrorKind::device_lost || error.kind() == ErrorKind::argument) throw;
+      document["cases"].push_back({{"graph", graph.name}, {"error", error.message()}});
+      std::fprintf(stderr, "%s: %s\n", graph.name.c_str(), error.what());
+      code = failed;
+    }
+    std::fflush(stdout);
   }
-  if (arguments.json) write_output("-", rows.dump(2) + "\n");
-  return fine;
+  if (arguments.json) write_output("-", document.dump(2) + "\n");
+  if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
+  return code;
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<BenchArguments>();
-  CLI::App* command = app.add_subcommand("bench", "Time graphs, fused and unfused");
+  CLI::App* command = app.add_subcommand("bench", "Time graphs beside a device copy of the bytes they cannot avoid");
   command->add_option("FILES", arguments->files, "graphs (.tn or .json)")->required();
   command->add_option("--target", arguments->compile.target, "cpu, cuda or auto")->capture_default_str();
   command->add_option("--dim", arguments->compile.dims, "value of a dimension: rows=512 (repeatable)");
   command->add_option("--disable", arguments->compile.disable, "pass or feature to switch off (repeatable)");
-  command->add_option("--seconds", arguments->seconds, "time for each measurement")->capture_default_str();
+  command->add_flag("--no-fuse", arguments->compile.no_fuse, "time one kernel for each operator");
+  command->add_option("--seconds", arguments->settings.seconds, "time for each measurement")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--unfused", arguments->settings.unfused, "time one kernel for each operator as well");
+  command->add_flag("--no-flush", arguments->no_flush, "leave the caches as the run before left them");
+  command->add_flag(
+      "--check", arguments->settings.check,
+      "compare with the interpreter, which takes about a microsecond an element; exit 4 if results differ");
   command->add_flag("--json", arguments->json, "as JSON");
+  command->add_option("-o,--output", arguments->output, "file to write the JSON to as well");
   command->callback([arguments, &action] { action = [arguments] { return bench(*arguments); }; });
 }
 

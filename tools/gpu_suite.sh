@@ -86,9 +86,9 @@ else
 fi
 sharded numerics 150 "$shards" "$bin/tenon_numerics_test" --gtest_filter='*cuda*'
 stage bench 60 "$bin/tenon" bench examples/gelu_tanh.tn examples/softmax.tn examples/layer_norm.tn \
-  examples/rms_norm_residual.tn examples/swiglu.tn examples/mlp.tn --target cuda --dim rows=8192 --seconds 0.2
-stage bench_block 40 "$bin/tenon" bench examples/gpt2_block.tn --target cuda --dim batch=8 --seconds 0.2
-stage bench_attention 40 "$bin/tenon" bench examples/attention.tn --target cuda --dim batch=2 --dim seq=2048 --seconds 0.2
+  examples/rms_norm_residual.tn examples/swiglu.tn examples/mlp.tn --target cuda --dim rows=8192 --seconds 0.2 --unfused
+stage bench_block 40 "$bin/tenon" bench examples/gpt2_block.tn --target cuda --dim batch=8 --seconds 0.2 --unfused
+stage bench_attention 40 "$bin/tenon" bench examples/attention.tn --target cuda --dim batch=2 --dim seq=2048 --seconds 0.2 --unfused
 # Random graphs by the hundred, until there were enough or time is up.
 left=$((520 - (SECONDS - begin)))
 [ $left -ge 40 ] || left=40

@@ -5,21 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 
 #include "runtime/executable.h"
 #include "runtime/profile.h"
 #include "tools/command.h"
+#include "tools/memory.h"
 
 namespace tenon::tools {
 namespace {
-
-using Memory = std::shared_ptr<void>;
-
-Memory allocate(const runtime::Backend& backend, std::int64_t bytes) {
-  if (bytes == 0) return nullptr;
-  return {backend.allocate(static_cast<std::size_t>(bytes)), [&backend](void* memory) { backend.release(memory); }};
-}
 
 std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = size_of(dtype);

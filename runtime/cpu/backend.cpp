@@ -5,6 +5,7 @@
 #include <llvm/Config/llvm-config.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -50,6 +51,18 @@ void run_tasks(KernelFunction function, const Arguments& arguments, std::int64_t
     function(arguments.pointers.data(), arguments.dims, begin, end);
   });
 }
+
+// A launch returns when it is done, so the host's clock tells.
+class CpuTimer final : public Timer {
+ public:
+  void begin(void*) override { begin_ = Clock::now(); }
+  void end(void*) override { end_ = Clock::now(); }
+  double milliseconds() override { return std::chrono::duration<double, std::milli>(end_ - begin_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_, end_;
+};
 
 class CpuBackend final : public Backend {
  public:
@@ -107,19 +120,29 @@ class CpuBackend final : public Backend {
     copy_on_threads(to, from, bytes);
   }
   void copy(void* to, const void* from, std::size_t bytes, void*) const override { copy_on_threads(to, from, bytes); }
+  void fill(void* to, unsigned char byte, std::size_t bytes, void*) const override {
+    in_chunks(bytes, [&](std::size_t begin, std::size_t count) {
+      std::memset(static_cast<std::byte*>(to) + begin, byte, count);
+    });
+  }
   void synchronize(void*) const override {}  // a launch returns when its tasks are done
+
+  std::unique_ptr<Timer> timer() const override { return std::make_unique<CpuTimer>(); }
 
  private:
   // One core does not fill the memory's bandwidth. A chunk is large enough for memcpy to stream past the caches.
-  void copy_on_threads(void* to, const void* from, std::size_t bytes) const {
+  void in_chunks(std::size_t bytes, const std::function<void(std::size_t begin, std::size_t count)>& work) const {
     if (bytes == 0) return;
     constexpr std::size_t kChunk = 64 << 20;
     const auto chunks = static_cast<std::int64_t>((bytes + kChunk - 1) / kChunk);
     parallel_for(chunks, target_.threads, [&](std::int64_t begin, std::int64_t end) {
-      const std::size_t from_byte = static_cast<std::size_t>(begin) * kChunk;
-      const std::size_t to_byte = std::min(bytes, static_cast<std::size_t>(end) * kChunk);
-      std::memcpy(static_cast<std::byte*>(to) + from_byte, static_cast<const std::byte*>(from) + from_byte,
-                  to_byte - from_byte);
+      const std::size_t from = static_cast<std::size_t>(begin) * kChunk;
+      work(from, std::min(bytes, static_cast<std::size_t>(end) * kChunk) - from);
+    });
+  }
+  void copy_on_threads(void* to, const void* from, std::size_t bytes) const {
+    in_chunks(bytes, [&](std::size_t begin, std::size_t count) {
+      std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, count);
     });
   }
 

@@ -48,6 +48,20 @@ codegen::Target target_of(const DeviceInfo& info, const std::string& arch) {
   return target;
 }
 
+class CudaTimer final : public Timer {
+ public:
+  explicit CudaTimer(const DevicePtr& device) : begin_(device, Event::Timing::on), end_(device, Event::Timing::on) {}
+  void begin(void* stream) override { begin_.record(static_cast<StreamHandle>(stream)); }
+  void end(void* stream) override { end_.record(static_cast<StreamHandle>(stream)); }
+  double milliseconds() override {
+    end_.synchronize();
+    return static_cast<double>(end_.milliseconds_since(begin_));
+  }
+
+ private:
+  Event begin_, end_;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
@@ -143,9 +157,20 @@ class CudaBackend final : public Backend {
       check(driver(), driver().memcpy_dtod_async(address(to), address(from), bytes, static_cast<StreamHandle>(stream)),
             "copying on the device");
   }
+  void fill(void* to, unsigned char byte, std::size_t bytes, void* stream) const override {
+    const CurrentContext current(device());
+    if (bytes > 0)
+      check(driver(), driver().memset_d8_async(address(to), byte, bytes, static_cast<StreamHandle>(stream)),
+            "filling device memory");
+  }
   void synchronize(void* stream) const override {
     const CurrentContext current(device());
     check(driver(), driver().stream_synchronize(static_cast<StreamHandle>(stream)), "running kernels");
+  }
+
+  std::unique_ptr<Timer> timer() const override {
+    const CurrentContext current(device());
+    return std::make_unique<CudaTimer>(device_);
   }
 
  private:

@@ -163,13 +163,56 @@ TEST_F(Cli, RunProfilesEachKernel) {
   EXPECT_EQ(tenon("run " + gelu() + " --target cpu --random 1 --dim rows=0 --profile").code, 0);
 }
 
-TEST_F(Cli, BenchComparesFusedAndUnfused) {
-  const Outcome outcome = tenon("bench " + gelu() + " --target cpu --dim rows=64 --seconds 0.05 --json");
+TEST_F(Cli, BenchTimesAGraphBesideACopy) {
+  const Outcome outcome = tenon("bench " + gelu() + " --target cpu --dim rows=64 --seconds 0.02 --unfused --check -o " +
+                                path("bench.json"));
   EXPECT_EQ(outcome.code, 0) << outcome.text;
-  const auto rows = nlohmann::json::parse(outcome.text);
-  EXPECT_EQ(rows[0]["kernels"], 1);
-  EXPECT_GT(rows[0]["unfused_kernels"], 1);
-  EXPECT_EQ(rows[0]["bytes"], 2 * 64 * 64 * 4);
+  EXPECT_TRUE(contains(outcome.text, "check ok")) << outcome.text;
+  std::ifstream file(path("bench.json"));
+  const auto document = nlohmann::json::parse(file);
+  EXPECT_EQ(document["target"], "cpu");
+  const auto& row = document["cases"][0];
+  EXPECT_EQ(row["graph"], "gelu");
+  EXPECT_EQ(row["kernels"], 1);
+  EXPECT_GT(row["unfused_kernels"], 1);
+  EXPECT_GT(row["unfused_ms"], 0.0);
+  EXPECT_EQ(row["bytes"], 2 * 64 * 64 * 4);
+  EXPECT_EQ(row["unwritten"], 0);
+  EXPECT_GE(row["samples"], 5);
+  EXPECT_LE(row["p10_ms"], row["ms"]);
+  EXPECT_LE(row["ms"], row["p90_ms"]);
+  EXPECT_GT(row["copy_ms"], 0.0);
+  EXPECT_NEAR(row["gb_s"], 2 * 64 * 64 * 4 / row["ms"].get<double>() / 1e6, 1e-6);
+}
+
+// However the plan cuts the graph: the table is gathered from, x is sliced, and n is neither input nor output.
+TEST_F(Cli, BenchCountsTheBytesThatNoPlanAvoids) {
+  const std::string graph = file("parts.tn",
+                                 "graph parts(table: bf16[1000, 32], ids: i64[8], x: f32[8, 64], idle: f32[99]) {\n"
+                                 "  row = take(table, ids, axis=0)\n"
+                                 "  part = slice(x, axis=-1, start=[0], stop=[32])\n"
+                                 "  n = sum(part, axis=-1, keepdims=true)\n"
+                                 "  y = mul(cast(row, dtype=f32), exp(n))\n"
+                                 "  return y\n}\n");
+  const Outcome outcome = tenon("bench " + graph + " --target cpu --seconds 0.01 --no-flush --no-fuse --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto row = nlohmann::json::parse(outcome.text)["cases"][0];
+  EXPECT_GT(row["kernels"], 1);
+  EXPECT_EQ(row["bytes"], 8 * 32 * 2 + 8 * 8 + 8 * 32 * 4 + 8 * 32 * 4);
+}
+
+TEST_F(Cli, BenchCountsTheOperationsOfContractions) {
+  const std::string product = file("product.tn",
+                                   "graph product(a: f32[4, 8, 16], b: f32[16, 32]) {\n"
+                                   "  y = relu(matmul(a, b))\n  return y\n}\n");
+  const std::string causal = file("causal.tn",
+                                  "graph causal(q: f32[2, 4, 8, 16], k: f32[2, 2, 10, 16], v: f32[2, 2, 10, 32]) {\n"
+                                  "  y = attention(q, k, v, causal=true)\n  return y\n}\n");
+  const Outcome outcome = tenon("bench " + product + " " + causal + " --target cpu --seconds 0.01 --no-flush --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto rows = nlohmann::json::parse(outcome.text)["cases"];
+  EXPECT_EQ(rows[0]["flops"], 2 * 4 * 8 * 16 * 32);
+  EXPECT_EQ(rows[1]["flops"], 2 * 2 * 4 * (3 + 4 + 5 + 6 + 7 + 8 + 9 + 10) * (16 + 32));
 }
 #endif
 

@@ -44,7 +44,11 @@ class GuardedBackend final : public runtime::Backend {
   void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
     inner_->copy(to, from, bytes, stream);
   }
+  void fill(void* to, unsigned char byte, std::size_t bytes, void* stream) const override {
+    inner_->fill(to, byte, bytes, stream);
+  }
   void synchronize(void* stream) const override { inner_->synchronize(stream); }
+  std::unique_ptr<runtime::Timer> timer() const override { return inner_->timer(); }
 
   void* allocate(std::size_t bytes) const override;
   void release(void* memory) const noexcept override;

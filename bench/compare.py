@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Joins the times of `tenon bench -o` and of peers.py into one table (markdown), and a bar chart (SVG).
+
+    python3 bench/compare.py TENON.json [PEERS.json] [-o TABLE.md] [--svg CHART.svg]
+
+The ratio is the best peer's time over Tenon's: above 1 Tenon is faster. A share of copy is the time of a device copy
+that moves as many bytes, measured in the same run, over the time of the case.
+"""
+import argparse
+import json
+import math
+import sys
+
+
+def load(tenon_path, peers_path):
+    """Rows of (Tenon's case, {peer: case}), in the order of Tenon's file."""
+    with open(tenon_path) as file:
+        tenon = json.load(file)
+    peers = {"cases": {}}
+    if peers_path:
+        with open(peers_path) as file:
+            peers = json.load(file)
+    rows = []
+    for case in tenon["cases"]:
+        measured = peers["cases"].get(case["graph"], {})
+        rows.append((case, {name: row for name, row in measured.items() if isinstance(row, dict)}))
+    return tenon, peers, rows
+
+
+def best_peer(peers):
+    return min(peers, key=lambda name: peers[name]["ms"]) if peers else None
+
+
+def ratio(case, peers):
+    return peers[best_peer(peers)]["ms"] / case["ms"] if peers and "ms" in case else None
+
+
+def milliseconds(value):
+    return f"{value:.4f}" if value < 1 else f"{value:.3f}"
+
+
+def note(case):
+    if "error" in case:
+        return "failed: " + case["error"]
+    if case["unwritten"]:
+        return f"{case['unwritten']} elements unwritten"
+    return "differs from the interpreter" if case.get("check") == "differs" else ""
+
+
+def table(rows):
+    names = sorted({name for _, peers in rows for name in peers}, key=["eager", "compile", "max"].index)
+    contracts = any("tflop_s" in case for case, _ in rows)
+    heads = ["case", "kernels", "ms", "±%", "GB/s"] + ["TFLOP/s"] * contracts + ["of copy"]
+    heads += [f"{name} ms" for name in names] + ["best peer", "ratio", ""]
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for case, peers in rows:
+        cells = [case["graph"]]
+        if "error" in case:
+            cells += ["-"] * (5 + contracts)
+        else:
+            spread = 50 * (case["p90_ms"] - case["p10_ms"]) / case["ms"]
+            cells += [str(case["kernels"]), milliseconds(case["ms"]), f"{spread:.1f}", f"{case['gb_s']:.0f}"]
+            if contracts:
+                cells.append(f"{case['tflop_s']:.0f}" if "tflop_s" in case else "-")
+            cells.append(f"{case['copy_share']:.3f}")
+        cells += [milliseconds(peers[name]["ms"]) if name in peers else "-" for name in names]
+        faster = ratio(case, peers)
+        cells += [best_peer(peers) or "-", f"{faster:.2f}" if faster else "-", note(case)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def summary(rows):
+    ratios = [r for r in (ratio(case, peers) for case, peers in rows) if r]
+    shares = [case["copy_share"] for case, _ in rows if case.get("copy_share")]
+    lines = []
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        lines.append(f"Ratio to the best peer over {len(ratios)} cases: geometric mean {mean:.2f}, "
+                     f"at least 1.0 in {sum(r >= 1 for r in ratios)}, worst {min(ratios):.2f}.")
+    if shares:
+        mean = math.exp(sum(map(math.log, shares)) / len(shares))
+        lines.append(f"Share of a copy over {len(shares)} cases: geometric mean {mean:.2f}, worst {min(shares):.2f}.")
+    return "\n".join(lines) + "\n"
+
+
+def chart(rows):
+    """Share of copy bandwidth, a bar for Tenon and one for the best peer, for each case."""
+    rows = [(case, peers) for case, peers in rows if case.get("copy_share")]
+    label, width, bar, row_height, top = 300, 440, 8, 24, 40
+    longest = max([case["copy_share"] * max(1, ratio_inverse(case, peers)) for case, peers in rows] + [1.05])
+    scale = width / longest
+    height = top + row_height * len(rows) + 24
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{label + width + 60}" height="{height}" '
+             'font-family="sans-serif" font-size="11">',
+             f'<rect width="{label + width + 60}" height="{height}" fill="white"/>',
+             f'<text x="{label}" y="16">share of the bandwidth of a device copy</text>',
+             f'<rect x="{label}" y="22" width="10" height="{bar}" fill="#1f6feb"/><text x="{label + 14}" y="30">Tenon</text>',
+             f'<rect x="{label + 70}" y="22" width="10" height="{bar}" fill="#b0b7c0"/>'
+             f'<text x="{label + 84}" y="30">best peer</text>']
+    for i, (case, peers) in enumerate(rows):
+        y = top + row_height * i
+        parts.append(f'<text x="{label - 6}" y="{y + 12}" text-anchor="end">{case["graph"]}</text>')
+        bars = [(case["copy_share"], "#1f6feb")]
+        if peers:
+            bars.append((case["copy_share"] * ratio_inverse(case, peers), "#b0b7c0"))
+        for k, (share, colour) in enumerate(bars):
+            parts.append(f'<rect x="{label}" y="{y + k * (bar + 1)}" width="{share * scale:.1f}" height="{bar}" '
+                         f'fill="{colour}"/>')
+        parts.append(f'<text x="{label + max(share for share, _ in bars) * scale + 4:.1f}" y="{y + 12}">'
+                     f'{case["copy_share"]:.2f}</text>')
+    x = label + scale
+    parts.append(f'<line x1="{x:.1f}" y1="{top - 4}" x2="{x:.1f}" y2="{height - 20}" stroke="black" '
+                 f'stroke-dasharray="3 3"/><text x="{x:.1f}" y="{height - 6}" text-anchor="middle">copy</text>')
+    return "\n".join(parts) + "\n</svg>\n"
+
+
+def ratio_inverse(case, peers):
+    """Tenon's time over the best peer's: by how much the peer's bar is longer."""
+    faster = ratio(case, peers)
+    return 1 / faster if faster else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tenon", metavar="TENON.json")
+    parser.add_argument("peers", metavar="PEERS.json", nargs="?")
+    parser.add_argument("-o", "--output", help="file of the table; standard output when absent")
+    parser.add_argument("--svg", help="file of the chart")
+    asked = parser.parse_args()
+    tenon, peers, rows = load(asked.tenon, asked.peers)
+    head = f"{tenon['device']}, Tenon {tenon['tenon']}"
+    for key in ("torch", "triton"):
+        head += f", {key} {peers[key]}" if key in peers else ""
+    text = f"{head}\n\n{summary(rows)}\n{table(rows)}"
+    if asked.output:
+        with open(asked.output, "w") as file:
+            file.write(text)
+    else:
+        sys.stdout.write(text)
+    if asked.svg:
+        with open(asked.svg, "w") as file:
+            file.write(chart(rows))
+
+
+if __name__ == "__main__":
+    main()

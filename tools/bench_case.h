@@ -1,0 +1,45 @@
+// One graph's times on one target, beside a copy of as many bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tenon/compile.h"
+#include "tools/stopwatch.h"
+
+namespace tenon::tools {
+
+struct BenchSettings {
+  double seconds = 0.2;                                ///< each measurement
+  std::int64_t flush_bytes = std::int64_t{256} << 20;  ///< written before each run; 0: none
+  bool unfused = false;                                ///< measure without fusion too
+  bool check = false;                                  ///< compare with the interpreter
+};
+
+struct BenchResult {
+  std::string graph;
+  Times times;
+  int kernels = 0;
+  double build_ms = 0;         ///< plan, generate, compile or load from the cache; host's clock
+  int compiles = 0;            ///< kernels that no cache had
+  std::int64_t bytes = 0;      ///< unavoidable (tools/work.h)
+  double flops = 0;            ///< of contractions
+  std::int64_t unwritten = 0;  ///< elements of outputs that no kernel wrote
+  Times copy;                  ///< of `bytes`, half read and half written; the faster of the driver's and a kernel's
+  bool copied_by_kernel = false;
+  Times unfused;
+  int unfused_kernels = 0;
+  bool checked = false, equal = true;  ///< by the interpreter
+
+  double gb_s() const { return times.median > 0 ? static_cast<double>(bytes) / times.median / 1e6 : 0; }
+  double tflop_s() const { return times.median > 0 ? flops / times.median / 1e9 : 0; }
+  double copy_share() const { return times.median > 0 ? copy.median / times.median : 0; }
+  bool right() const { return unwritten == 0 && equal; }
+};
+
+/// Error: whatever compiling and running may throw.
+BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings,
+                       const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
+                       const BenchSettings& settings);
+
+}  // namespace tenon::tools

@@ -1,0 +1,141 @@
+// Random numbers are Tenon's own (Philox), from a graph for each dtype, compiled for the target at hand.
+#include "tools/bench_data.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "ir/infer.h"
+#include "ir/text.h"
+#include "src/pipeline.h"
+
+namespace tenon::tools {
+namespace {
+
+using ir::Graph;
+using ir::ValueId;
+
+// Where the integers of an input stop: the extent of the axis that they index, if they do.
+std::int64_t index_limit(const Graph& graph, ValueId input, const Bindings& bindings) {
+  constexpr std::int64_t kSmall = 10;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.operands.size() < 2 || node.operands[1] != input) continue;
+    const Shape& shape = graph.type(node.operands[0]).shape;
+    const int rank = static_cast<int>(shape.size());
+    if (node.op == ir::Op::take)
+      return shape[static_cast<std::size_t>(ir::normalize_axis(node.attrs.get_or<std::int64_t>("axis", 0), rank))]
+          .evaluate(bindings);
+    if (node.op == ir::Op::cross_entropy) return shape.back().evaluate(bindings);
+  }
+  return kSmall;
+}
+
+std::string random_expression(DType dtype, std::int64_t limit) {
+  const std::string_view name = name_of(dtype);
+  if (dtype == DType::bool_) return "less(random_uniform(seed, shape=[n]), 0.5)";
+  if (!is_real(dtype)) return fmt::format("cast(mul(random_uniform(seed, shape=[n]), {}.0), dtype={})", limit, name);
+  return fmt::format("cast(random_normal(seed, shape=[n]), dtype={})", name);
+}
+
+// Fills `to` by a graph of one kernel.
+void fill_random(const Buffer& to, std::int64_t limit, std::int64_t seed,
+                 const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
+  const std::int64_t count = bytes_of(to) / size_of(to.dtype);
+  if (count == 0) return;
+  const Graph graph = ir::parse(fmt::format("graph random(seed: i64[]) where n >= 0 {{\n  y = {}\n  return y\n}}\n",
+                                            random_expression(to.dtype, limit)));
+  const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+  const Memory key = allocate(*backend, sizeof seed);
+  backend->copy_in(key.get(), &seed, sizeof seed, nullptr);
+  const Buffer in{key.get(), DType::i64, {}}, out{to.data, to.dtype, {count}};
+  executable.run({&in, 1}, {&out, 1}, {{"n", count}});
+}
+
+// Which elements of a buffer have `pattern` in every byte.
+template <typename Word>
+void find_pattern(const std::byte* bytes, std::size_t count, unsigned char pattern, std::size_t first,
+                  std::vector<bool>& found) {
+  Word wanted;
+  std::memset(&wanted, pattern, sizeof wanted);
+  for (std::size_t i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, bytes + i * sizeof(Word), sizeof word);
+    if (word == wanted) found[first + i] = true;
+  }
+}
+
+std::vector<bool> holding(const runtime::Backend& backend, const Buffer& buffer, unsigned char pattern) {
+  constexpr std::int64_t kChunk = std::int64_t{64} << 20;
+  const std::int64_t bytes = bytes_of(buffer), size = size_of(buffer.dtype);
+  std::vector<bool> found(static_cast<std::size_t>(bytes / size));
+  std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(bytes, kChunk)));
+  for (std::int64_t begin = 0; begin < bytes; begin += kChunk) {
+    const auto count = static_cast<std::size_t>(std::min(kChunk, bytes - begin));
+    backend.copy_out(chunk.data(), static_cast<const std::byte*>(buffer.data) + begin, count, nullptr);
+    backend.synchronize(nullptr);
+    const auto first = static_cast<std::size_t>(begin / size);
+    const std::size_t elements = count / static_cast<std::size_t>(size);
+    if (size == 1) find_pattern<std::uint8_t>(chunk.data(), elements, pattern, first, found);
+    if (size == 2) find_pattern<std::uint16_t>(chunk.data(), elements, pattern, first, found);
+    if (size == 4) find_pattern<std::uint32_t>(chunk.data(), elements, pattern, first, found);
+    if (size == 8) find_pattern<std::uint64_t>(chunk.data(), elements, pattern, first, found);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::int64_t bytes_of(const Buffer& buffer) {
+  std::int64_t bytes = size_of(buffer.dtype);
+  for (const std::int64_t extent : buffer.shape) bytes *= extent;
+  return bytes;
+}
+
+BenchData random_data(const Graph& graph, const Bindings& bindings,
+                      const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
+  BenchData data;
+  const auto add = [&](std::vector<Buffer>& buffers, ValueId value) {
+    Buffer buffer{nullptr, graph.type(value).dtype, {}};
+    for (const Dim& extent : graph.type(value).shape) buffer.shape.push_back(extent.evaluate(bindings));
+    data.memory.push_back(allocate(*backend, bytes_of(buffer)));
+    buffer.data = data.memory.back().get();
+    buffers.push_back(std::move(buffer));
+  };
+  for (const ValueId output : graph.outputs) add(data.outputs, output);
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    add(data.inputs, graph.inputs[i]);
+    fill_random(data.inputs.back(), index_limit(graph, graph.inputs[i], bindings), static_cast<std::int64_t>(i) + 1,
+                backend, options);
+  }
+  return data;
+}
+
+std::int64_t unwritten_elements(const runtime::Backend& backend, std::span<const Buffer> outputs,
+                                const std::function<void()>& run) {
+  const auto run_on = [&](unsigned char pattern) {
+    for (const Buffer& output : outputs)
+      backend.fill(output.data, pattern, static_cast<std::size_t>(bytes_of(output)), nullptr);
+    run();
+    backend.synchronize(nullptr);
+  };
+  constexpr unsigned char kNan = 0xff, kOther = 0x5a;
+  run_on(kNan);
+  std::vector<std::vector<bool>> suspects;
+  bool any = false;
+  for (const Buffer& output : outputs) {
+    suspects.push_back(holding(backend, output, kNan));
+    any = any || std::find(suspects.back().begin(), suspects.back().end(), true) != suspects.back().end();
+  }
+  if (!any) return 0;
+  run_on(kOther);
+  std::int64_t unwritten = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::vector<bool> again = holding(backend, outputs[i], kOther);
+    for (std::size_t element = 0; element < again.size(); ++element)
+      unwritten += again[element] && suspects[i][element] ? 1 : 0;
+  }
+  return unwritten;
+}
+
+}  // namespace tenon::tools

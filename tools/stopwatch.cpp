@@ -1,0 +1,52 @@
+// The samples are queued one behind the other and waited for together, so that what a launch costs the host hides
+// behind the flush before it.
+#include "tools/stopwatch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace tenon::tools {
+namespace {
+
+Times summary(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  const auto at = [&](double share) {
+    return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1) + 0.5)];
+  };
+  return {at(0.5), at(0.1), at(0.9), static_cast<int>(times.size())};
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch(const runtime::Backend& backend, double seconds, std::int64_t flush_bytes)
+    : backend_(backend), seconds_(seconds), flush_bytes_(flush_bytes), flush_(allocate(backend, flush_bytes)) {}
+
+void Stopwatch::sample(const std::function<void()>& work, runtime::Timer& timer) const {
+  backend_.fill(flush_.get(), 0, static_cast<std::size_t>(flush_bytes_), nullptr);
+  timer.begin(nullptr);
+  work();
+  timer.end(nullptr);
+}
+
+Times Stopwatch::operator()(const std::function<void()>& work) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kTrials = 3, kFewest = 5, kMost = 1000;
+  const auto timer = backend_.timer();
+  sample(work, *timer);  // loads and first touches
+  backend_.synchronize(nullptr);
+  const auto begin = Clock::now();
+  for (int i = 0; i < kTrials; ++i) sample(work, *timer);
+  backend_.synchronize(nullptr);
+  const double each = std::chrono::duration<double>(Clock::now() - begin).count() / kTrials;
+  const int count = static_cast<int>(std::clamp(seconds_ / each, double{kFewest}, double{kMost}));
+  for (int i = kTrials; i < count / 4; ++i) sample(work, *timer);  // clocks reach what they keep up
+  std::vector<std::unique_ptr<runtime::Timer>> timers;
+  for (int i = 0; i < count; ++i) timers.push_back(backend_.timer());
+  for (const auto& each_timer : timers) sample(work, *each_timer);
+  std::vector<double> times;
+  for (const auto& each_timer : timers) times.push_back(each_timer->milliseconds());
+  return summary(std::move(times));
+}
+
+}  // namespace tenon::tools

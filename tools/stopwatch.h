@@ -1,0 +1,34 @@
+// Times work on a target by the target's own clock, with the caches written over before each run: what is measured is
+// memory, not what the run before left behind. The method of Triton's do_bench, so that peers' figures compare.
+#pragma once
+
+#include <functional>
+
+#include "tools/memory.h"
+
+namespace tenon::tools {
+
+/// Milliseconds: the median, and the 10th and 90th of a hundred.
+struct Times {
+  double median = 0, p10 = 0, p90 = 0;
+  int samples = 0;
+};
+
+class Stopwatch {
+ public:
+  /// Measures for about `seconds`, writing `flush_bytes` before each run. The backend must live longer.
+  Stopwatch(const runtime::Backend& backend, double seconds, std::int64_t flush_bytes);
+
+  /// `work` puts itself on the default stream and need not wait. It is run a few times before the first sample.
+  Times operator()(const std::function<void()>& work) const;
+
+ private:
+  void sample(const std::function<void()>& work, runtime::Timer& timer) const;
+
+  const runtime::Backend& backend_;
+  double seconds_;
+  std::int64_t flush_bytes_;
+  Memory flush_;
+};
+
+}  // namespace tenon::tools
