@@ -23,6 +23,8 @@ def load(tenon_path, peers_path):
     rows = []
     for case in tenon["cases"]:
         measured = peers["cases"].get(case["graph"], {})
+        if "error" in measured:
+            case["peer_error"] = measured["error"]
         rows.append((case, {name: row for name, row in measured.items() if isinstance(row, dict)}))
     return tenon, peers, rows
 
@@ -44,7 +46,9 @@ def note(case):
         return "failed: " + case["error"]
     if case["unwritten"]:
         return f"{case['unwritten']} elements unwritten"
-    return "differs from the interpreter" if case.get("check") == "differs" else ""
+    if case.get("check") == "differs":
+        return "differs from the interpreter"
+    return "peer: " + case["peer_error"][:80] if "peer_error" in case else ""
 
 
 def table(rows):
