@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Joins the times of `tenon bench -o` and of peers.py into one table (markdown), and a bar chart (SVG).
 
-    python3 bench/compare.py TENON.json [PEERS.json] [-o TABLE.md] [--svg CHART.svg]
+    python3 bench/compare.py TENON.json [PEERS.json ...] [-o TABLE.md] [--svg CHART.svg]
 
 The ratio is the best peer's time over Tenon's: above 1 Tenon is faster. A share of copy is the time of a device copy
 that moves as many bytes, measured in the same run, over the time of the case.
@@ -12,21 +12,24 @@ import math
 import sys
 
 
-def load(tenon_path, peers_path):
-    """Rows of (Tenon's case, {peer: case}), in the order of Tenon's file."""
+def load(tenon_path, peers_paths):
+    """Rows of (Tenon's case, {peer: case}) in the order of Tenon's file; peers of several files are joined."""
     with open(tenon_path) as file:
         tenon = json.load(file)
-    peers = {"cases": {}}
-    if peers_path:
-        with open(peers_path) as file:
+    measured, versions = {}, {}
+    for path in peers_paths:
+        with open(path) as file:
             peers = json.load(file)
+        for name, row in peers.pop("cases").items():
+            measured.setdefault(name, {}).update(row)
+        versions |= peers
     rows = []
     for case in tenon["cases"]:
-        measured = peers["cases"].get(case["graph"], {})
-        if "error" in measured:
-            case["peer_error"] = measured["error"]
-        rows.append((case, {name: row for name, row in measured.items() if isinstance(row, dict)}))
-    return tenon, peers, rows
+        row = measured.get(case["graph"], {})
+        if "error" in row:
+            case["peer_error"] = row["error"]
+        rows.append((case, {name: times for name, times in row.items() if isinstance(times, dict)}))
+    return tenon, versions, rows
 
 
 def best_peer(peers):
@@ -128,7 +131,7 @@ def ratio_inverse(case, peers):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tenon", metavar="TENON.json")
-    parser.add_argument("peers", metavar="PEERS.json", nargs="?")
+    parser.add_argument("peers", metavar="PEERS.json", nargs="*")
     parser.add_argument("-o", "--output", help="file of the table; standard output when absent")
     parser.add_argument("--svg", help="file of the chart")
     asked = parser.parse_args()

@@ -76,6 +76,7 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
     result.checked = true;
     result.equal = as_interpreted(graph, bindings, *backend, data);
   }
+  if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
   result.times = time([&] { run(fused); });
   if (settings.unfused) {

@@ -14,6 +14,7 @@ struct BenchSettings {
   std::int64_t flush_bytes = std::int64_t{256} << 20;  ///< written before each run; 0: none
   bool unfused = false;                                ///< measure without fusion too
   bool check = false;                                  ///< compare with the interpreter
+  std::string save;                                    ///< folder for the inputs' and outputs' bytes; empty: none
 };
 
 struct BenchResult {

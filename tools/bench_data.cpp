@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "ir/infer.h"
 #include "ir/text.h"
@@ -65,23 +66,40 @@ void find_pattern(const std::byte* bytes, std::size_t count, unsigned char patte
   }
 }
 
-std::vector<bool> holding(const runtime::Backend& backend, const Buffer& buffer, unsigned char pattern) {
-  constexpr std::int64_t kChunk = std::int64_t{64} << 20;
-  const std::int64_t bytes = bytes_of(buffer), size = size_of(buffer.dtype);
-  std::vector<bool> found(static_cast<std::size_t>(bytes / size));
-  std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(bytes, kChunk)));
-  for (std::int64_t begin = 0; begin < bytes; begin += kChunk) {
-    const auto count = static_cast<std::size_t>(std::min(kChunk, bytes - begin));
-    backend.copy_out(chunk.data(), static_cast<const std::byte*>(buffer.data) + begin, count, nullptr);
+// Calls `use` with a buffer's bytes, a part at a time.
+void in_parts(const runtime::Backend& backend, const Buffer& buffer,
+              const std::function<void(std::span<const std::byte> part, std::int64_t begin)>& use) {
+  constexpr std::int64_t kPart = std::int64_t{64} << 20;
+  const std::int64_t bytes = bytes_of(buffer);
+  std::vector<std::byte> part(static_cast<std::size_t>(std::min(bytes, kPart)));
+  for (std::int64_t begin = 0; begin < bytes; begin += kPart) {
+    const auto count = static_cast<std::size_t>(std::min(kPart, bytes - begin));
+    backend.copy_out(part.data(), static_cast<const std::byte*>(buffer.data) + begin, count, nullptr);
     backend.synchronize(nullptr);
-    const auto first = static_cast<std::size_t>(begin / size);
-    const std::size_t elements = count / static_cast<std::size_t>(size);
-    if (size == 1) find_pattern<std::uint8_t>(chunk.data(), elements, pattern, first, found);
-    if (size == 2) find_pattern<std::uint16_t>(chunk.data(), elements, pattern, first, found);
-    if (size == 4) find_pattern<std::uint32_t>(chunk.data(), elements, pattern, first, found);
-    if (size == 8) find_pattern<std::uint64_t>(chunk.data(), elements, pattern, first, found);
+    use({part.data(), count}, begin);
   }
+}
+
+std::vector<bool> holding(const runtime::Backend& backend, const Buffer& buffer, unsigned char pattern) {
+  const auto size = static_cast<std::size_t>(size_of(buffer.dtype));
+  std::vector<bool> found(static_cast<std::size_t>(bytes_of(buffer)) / size);
+  in_parts(backend, buffer, [&](std::span<const std::byte> part, std::int64_t begin) {
+    const std::size_t first = static_cast<std::size_t>(begin) / size, count = part.size() / size;
+    if (size == 1) find_pattern<std::uint8_t>(part.data(), count, pattern, first, found);
+    if (size == 2) find_pattern<std::uint16_t>(part.data(), count, pattern, first, found);
+    if (size == 4) find_pattern<std::uint32_t>(part.data(), count, pattern, first, found);
+    if (size == 8) find_pattern<std::uint64_t>(part.data(), count, pattern, first, found);
+  });
   return found;
+}
+
+void write_file(const runtime::Backend& backend, const Buffer& buffer, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  in_parts(backend, buffer, [&](std::span<const std::byte> part, std::int64_t) {
+    file.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+  });
+  if (!file.flush())
+    throw Error(ErrorKind::io, fmt::format("cannot write '{}'", path), {}, "check the folder and the space left in it");
 }
 
 }  // namespace
@@ -109,6 +127,14 @@ BenchData random_data(const Graph& graph, const Bindings& bindings,
                 backend, options);
   }
   return data;
+}
+
+void save_data(const runtime::Backend& backend, const BenchData& data, const std::string& folder,
+               const std::string& graph) {
+  for (std::size_t i = 0; i < data.inputs.size(); ++i)
+    write_file(backend, data.inputs[i], fmt::format("{}/{}.in{}.bin", folder, graph, i));
+  for (std::size_t i = 0; i < data.outputs.size(); ++i)
+    write_file(backend, data.outputs[i], fmt::format("{}/{}.out{}.bin", folder, graph, i));
 }
 
 std::int64_t unwritten_elements(const runtime::Backend& backend, std::span<const Buffer> outputs,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tenon/compile.h"
@@ -24,6 +25,10 @@ std::int64_t bytes_of(const Buffer& buffer);
 /// all of it, others from 0 to 9. Outputs hold what the memory held.
 BenchData random_data(const ir::Graph& graph, const Bindings& bindings,
                       const std::shared_ptr<const runtime::Backend>& backend, const Options& options);
+
+/// Writes each buffer's bytes to FOLDER/GRAPH.in0.bin, … and GRAPH.out0.bin, …, for other programs to check. Error(io).
+void save_data(const runtime::Backend& backend, const BenchData& data, const std::string& folder,
+               const std::string& graph);
 
 /// How many elements of the outputs `run` leaves unwritten: those that hold the pattern they were filled with, for each
 /// of two patterns. (The second is tried only where an element holds the first.)

@@ -201,6 +201,28 @@ TEST_F(Cli, BenchCountsTheBytesThatNoPlanAvoids) {
   EXPECT_EQ(row["bytes"], 8 * 32 * 2 + 8 * 8 + 8 * 32 * 4 + 8 * 32 * 4);
 }
 
+TEST_F(Cli, BenchSavesWhatItRan) {
+  const std::string graph =
+      file("negate.tn", "graph negate(x: i16[9], y: f32[5]) {\n  a = neg(x)\n  b = neg(y)\n  return a, b\n}\n");
+  const std::string wanted = "bench " + graph + " --target cpu --seconds 0.01 --no-flush --save ";
+  const Outcome outcome = tenon(wanted + path("."));
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto saved = [&]<typename T>(const std::string& name, T) {
+    std::ifstream bytes(path("negate." + name + ".bin"), std::ios::binary);
+    std::vector<T> values(std::filesystem::file_size(path("negate." + name + ".bin")) / sizeof(T));
+    bytes.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(values.size() * sizeof(T)));
+    return values;
+  };
+  auto integers = saved("in0", std::int16_t{});
+  for (auto& value : integers) value = static_cast<std::int16_t>(-value);
+  EXPECT_EQ(saved("out0", std::int16_t{}), integers);
+  auto reals = saved("in1", float{});
+  ASSERT_EQ(reals.size(), 5U);
+  for (float& value : reals) value = -value;
+  EXPECT_EQ(saved("out1", float{}), reals);
+  EXPECT_TRUE(contains(tenon(wanted + path("absent")).text, "cannot write"));
+}
+
 TEST_F(Cli, BenchCountsTheOperationsOfContractions) {
   const std::string product = file("product.tn",
                                    "graph product(a: f32[4, 8, 16], b: f32[16, 32]) {\n"

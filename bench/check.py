@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Compares Tenon's results at the benchmarked sizes with PyTorch's in f64 on the same data.
+
+    python3 bench/check.py TENON [--cases REGEX] [--target cuda]
+
+TENON is the `tenon` program. It runs each case and saves inputs and outputs; the functions of peer_cases.py then
+compute the same from the inputs widened to f64 (a function that casts inside computes in f32). The error is
+|result - reference| / |reference| in the 2-norm of each output; bf16 rounding alone makes about 1e-3. The indices of
+argmax are judged by the values they point at. Exit code 1 when an error is above its bound, or a case fails.
+"""
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from peer_cases import CASES
+
+BOUNDS = {torch.bfloat16: 4e-3, torch.float32: 1e-5, torch.float64: 1e-5}
+RANDOM = {"dropout_add_layernorm_bf16_16384x4096"}  # no reference draws the same numbers
+DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "i64": torch.int64}
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def signature(tenon, case):
+    """[(dtype, shape)] of the graph's inputs and of its outputs."""
+    graph = json.loads(subprocess.run([tenon, "dump", case, "--emit", "json"], check=True, capture_output=True).stdout)
+    types = {value["name"]: value for value in graph["inputs"]}
+    for node in graph["nodes"]:
+        types |= {result["name"]: result for result in node["results"]}
+    parts = graph["inputs"], [types[output["value"]] for output in graph["outputs"]]
+    return [[(DTYPES[part["dtype"]], part["shape"]) for part in parts_of] for parts_of in parts]
+
+
+def load(path, dtype, shape, device):
+    count = 1
+    for extent in shape:
+        count *= extent
+    return torch.from_file(path, size=count, dtype=dtype).to(device).reshape(shape)
+
+
+def error(result, reference, name, inputs):
+    """The relative error of one output and its bound."""
+    if name.startswith("argmax"):
+        result, reference = (inputs[0].gather(-1, index.unsqueeze(-1)) for index in (result, reference))
+    bound = BOUNDS[result.dtype]
+    result, reference = result.double(), reference.double()
+    if result.shape != reference.shape:
+        return float("inf"), bound
+    distance = (result - reference).norm() / reference.norm()
+    return distance.item(), bound
+
+
+def check(tenon, name, target, folder):
+    """The worst (error, bound) over the outputs of a case."""
+    device = "cuda" if target == "cuda" else "cpu"
+    path = os.path.join(HERE, "cases", name + ".tn")
+    inputs, outputs = signature(tenon, path)
+    subprocess.run([tenon, "bench", path, "--target", target, "--seconds", "0.001", "--save", folder, "--json"],
+                   check=True, stdout=subprocess.DEVNULL)
+    inputs = [load(f"{folder}/{name}.in{i}.bin", *type_, device) for i, type_ in enumerate(inputs)]
+    results = [load(f"{folder}/{name}.out{i}.bin", *type_, device) for i, type_ in enumerate(outputs)]
+    function = CASES[name](device)[0]
+    references = function(*[x.double() if x.is_floating_point() else x for x in inputs])
+    references = references if isinstance(references, (tuple, list)) else [references]
+    errors = [error(*pair, name, inputs) for pair in zip(results, references, strict=True)]
+    for file in os.listdir(folder):
+        os.remove(os.path.join(folder, file))
+    return max(errors, key=lambda e: e[0] / e[1] if e[0] == e[0] else float("inf"))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tenon", metavar="TENON")
+    parser.add_argument("--cases", default=".", help="regular expression; all names that contain a match")
+    parser.add_argument("--target", default="cuda")
+    asked = parser.parse_args()
+    failed = 0
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
+        for name in CASES:
+            if not re.search(asked.cases, name) or name in RANDOM:
+                continue
+            try:
+                worst, bound = check(asked.tenon, name, asked.target, folder)
+                verdict = "ok" if worst <= bound else "WRONG"
+                print(f"{name:40s} {worst:9.2e} of {bound:.0e} {verdict}", flush=True)
+            except Exception as problem:  # noqa: BLE001: the other cases go on
+                verdict = "failed"
+                print(f"{name:40s} failed: {problem!r}"[:300], flush=True)
+            failed += verdict != "ok"
+            if asked.target == "cuda":
+                torch.cuda.empty_cache()
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
