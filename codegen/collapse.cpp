@@ -93,6 +93,27 @@ bool drop_one(Kernel& kernel, std::size_t movable) {
   return false;
 }
 
+// Axes `axis` and `axis` + 1 as one.
+void join(Kernel& kernel, std::size_t axis) {
+  const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
+  std::vector<Axis> axes = kernel.axes;
+  axes[axis] = {outer.name, outer.extent * inner.extent, outer.reduced};
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1);
+  const IndexContext context{&axes, &kernel.symbols};
+  const Index joined = Index::axis(static_cast<int>(axis));
+  std::vector<Index> replacement;
+  for (std::size_t old = 0; old < kernel.axes.size(); ++old) {
+    if (old == axis) {
+      replacement.push_back(floor_div(joined, inner.extent, context));
+    } else if (old == axis + 1) {
+      replacement.push_back(mod(joined, inner.extent, context));
+    } else {
+      replacement.push_back(Index::axis(static_cast<int>(old - (old > axis))));
+    }
+  }
+  rebuild(kernel, std::move(axes), replacement);
+}
+
 bool merge_one(Kernel& kernel, std::size_t movable) {
   for (std::size_t axis = 0; axis + 1 < movable; ++axis) {
     const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
@@ -100,25 +121,26 @@ bool merge_one(Kernel& kernel, std::size_t movable) {
     bool one = outer.reduced == inner.reduced && !inner.extent.is(0) && reduced_together(kernel, a, b);
     visit_indices(kernel, [&](const Index& index) { one = one && moves_as_one(index, a, b, inner.extent); });
     if (!one) continue;
-    std::vector<Axis> axes = kernel.axes;
-    axes[axis] = {outer.name, outer.extent * inner.extent, outer.reduced};
-    axes.erase(axes.begin() + b);
-    const IndexContext context{&axes, &kernel.symbols};
-    const Index merged = Index::axis(a);
-    std::vector<Index> replacement;
-    for (std::size_t old = 0; old < kernel.axes.size(); ++old) {
-      if (old == axis) {
-        replacement.push_back(floor_div(merged, inner.extent, context));
-      } else if (old == axis + 1) {
-        replacement.push_back(mod(merged, inner.extent, context));
-      } else {
-        replacement.push_back(Index::axis(static_cast<int>(old - (old > axis))));
-      }
-    }
-    rebuild(kernel, std::move(axes), replacement);
+    join(kernel, axis);
     return true;
   }
   return false;
+}
+
+// Fewer bytes than this of an innermost axis are no access worth the instruction.
+constexpr std::int64_t kShortAxisBytes = 8;
+
+// The innermost axis is a small power of two, and every store treats it and its neighbour as one.
+bool inner_axis_is_short(const Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::map || kernel.axes.size() < 2) return false;
+  const Dim& extent = kernel.axes.back().extent;
+  const bool small = extent.is(2) || extent.is(4);
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  return small && std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+           const DType dtype = kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype;
+           return extent.constant() * size_of(dtype) < kShortAxisBytes && store.access.guards.empty() &&
+                  moves_as_one(store.access.offset, inner - 1, inner, extent);
+         });
 }
 
 }  // namespace
@@ -132,6 +154,10 @@ void collapse_axes(Kernel& kernel) {
   }
   while (merge_one(kernel, kernel.axes.size() - fixed)) {
   }
+}
+
+void lengthen_inner_axis(Kernel& kernel) {
+  while (inner_axis_is_short(kernel)) join(kernel, kernel.axes.size() - 2);
 }
 
 }  // namespace tenon::codegen

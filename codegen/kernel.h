@@ -117,6 +117,9 @@ Kernel lower(const ir::Plan& plan, int group, const Specialization& specializati
 
 /// Axes in loop order with equal strides collapsed, so that most kernels keep one to three (codegen/collapse.cpp).
 void collapse_axes(Kernel& kernel);
+/// Joins an innermost axis of a few bytes with its neighbour, for the sake of the stores' width, although some indices
+/// are then divided by its extent (codegen/collapse.cpp). Map kernels only.
+void lengthen_inner_axis(Kernel& kernel);
 
 /// Throws Error(internal) with the kernel printed when it breaks an invariant.
 void verify(const Kernel& kernel);

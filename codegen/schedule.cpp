@@ -36,8 +36,11 @@ std::string unless(const char* name, std::int64_t value, std::int64_t fallback) 
 }
 
 std::string text(const MapSchedule& s) {
-  return fmt::format("map threads={} vector={} unroll={}{}{}", s.threads, s.vector, s.unroll,
-                     s.streaming ? " streaming" : "", unless("grain", s.grain, 0));
+  const std::string tile = s.tile_axis < 0 ? ""
+                                           : fmt::format(" tile_axis={} tile={}x{} tile_vector={}", s.tile_axis,
+                                                         s.tile_rows, s.tile_columns, s.tile_vector);
+  return fmt::format("map threads={} vector={}{} unroll={}{}{}{}", s.threads, s.vector, s.flat ? " flat" : "", s.unroll,
+                     tile, s.streaming ? " streaming" : "", unless("grain", s.grain, 0));
 }
 
 std::string text(const ReduceSchedule& s) {

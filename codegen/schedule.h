@@ -15,9 +15,16 @@ struct Kernel;
 struct MapSchedule {
   int threads = 256;       ///< CUDA: per block
   int vector = 1;          ///< consecutive elements of the innermost axis that one thread or SIMD operation handles
+  bool flat = false;       ///< CUDA: of the domain in row-major order instead, across the ends of rows
   int unroll = 1;          ///< vectors in flight per thread
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   std::int64_t grain = 0;  ///< CPU: elements of one task
+
+  // CUDA: loads that are contiguous along another axis than the stores pass through a tile in shared memory.
+  int tile_axis = -1;    ///< the axis along which those loads are contiguous; -1: none, and no tile
+  int tile_rows = 0;     ///< extent of a block's tile along tile_axis
+  int tile_columns = 0;  ///< and along the innermost axis
+  int tile_vector = 1;   ///< consecutive elements along tile_axis that a thread loads, as far as alignment allows
 };
 
 /// Who works on one row (one point of the kept axes).

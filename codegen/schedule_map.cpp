@@ -1,8 +1,10 @@
 // Heuristics for Map kernels: 16 bytes of the widest dtype per thread, less where many operands are live, as far as the
-// innermost axis allows (guides: fusion.md §3).
+// innermost axis allows; a tile in shared memory for loads that lie across the stores (guides: fusion.md §3).
 #include <algorithm>
+#include <limits>
 
 #include "codegen/schedule_choices.h"
+#include "codegen/transpose.h"
 #include "codegen/vectorize.h"
 
 namespace tenon::codegen {
@@ -52,9 +54,75 @@ int usable_vector(const Kernel& kernel, const std::vector<Access>& accesses, int
   return useful ? vector : 1;
 }
 
+// Accesses narrower than this leave bandwidth unused; wide ones across the ends of rows are then better, although
+// operands that are broadcast along rows are read element by element.
+constexpr std::int64_t kNarrowBytes = 8;
+
+// At least half of the bytes lie in the order of the domain, so that vectors need not end where rows do.
+bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
+  std::int64_t flat = 0, all = 0;
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  for (const Access& access : accesses) {
+    all += element_bytes(kernel, access);
+    if (flat_width(access, vector, kernel) == vector) flat += element_bytes(kernel, access);
+  }
+  return kernel.axes.size() > 1 && points.bounds(kernel.symbols).max >= vector && 2 * flat >= all;
+}
+
+// Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
+constexpr std::int64_t kTransposedExtent = 16;
+constexpr std::int64_t kStaticSharedBytes = 48 << 10;
+
+// Every store writes along the innermost axis.
+bool stores_rows(const Kernel& kernel) {
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+    const auto step = store.access.offset.coefficient(inner);
+    return step && (step->is(1) || step->is(0));
+  });
+}
+
+// Blocks of tiles of `size` x `size`, when the extents are known.
+std::int64_t least_tiles(const Kernel& kernel, int axis, int size) {
+  Dim tiles(1);
+  for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
+    const Dim& extent = kernel.axes[static_cast<std::size_t>(a)].extent;
+    const bool tiled = a == axis || a + 1 == static_cast<int>(kernel.axes.size());
+    tiles = tiles * (tiled ? (extent + Dim(size - 1)).floor_div(size) : extent);
+  }
+  return tiles.is_constant() ? tiles.constant() : std::numeric_limits<std::int64_t>::max();
+}
+
+// A tile wide enough for 128 bytes of each load on one side, as far as the extents fill it and shared memory holds it.
+void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const int axis = transposed_axis(kernel);
+  if (axis < 0 || !stores_rows(kernel)) return;
+  const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
+  const std::int64_t rows = extent(axis), columns = extent(static_cast<int>(kernel.axes.size()) - 1);
+  if (rows < kTransposedExtent || columns < kTransposedExtent) return;
+  const std::vector<InstrId> loads = transposed_loads(kernel, axis);
+  std::int64_t narrowest = 8;
+  for (InstrId load : loads) narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load).access));
+  const int widest = narrowest == 1 ? 128 : narrowest == 8 ? 32 : 64;
+  const bool few = least_tiles(kernel, axis, widest) < 2 * target.multiprocessors;
+  const auto fitting = [&](std::int64_t size) {
+    return size <= 32 || few ? 32 : size <= 64 ? std::min(64, widest) : widest;
+  };
+  schedule.tile_axis = axis;
+  schedule.tile_rows = fitting(rows);
+  schedule.tile_columns = fitting(columns);
+  while (transpose_bytes(kernel, loads, schedule.tile_rows, schedule.tile_columns) > kStaticSharedBytes)
+    (schedule.tile_rows > schedule.tile_columns ? schedule.tile_rows : schedule.tile_columns) /= 2;
+  for (InstrId load : loads)
+    schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, load, axis, 16));
+  schedule.vector = std::min(schedule.vector, schedule.tile_columns);
+  schedule.threads = std::min(256, schedule.tile_rows * schedule.tile_columns / schedule.vector);
+}
+
 }  // namespace
 
-MapSchedule choose_map_schedule(const Kernel& kernel, const Target&) {
+MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   MapSchedule schedule;
   if (kernel.axes.empty()) return schedule;
   const std::vector<Access> accesses = streams(kernel);
@@ -67,6 +135,11 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target&) {
   if (accesses.size() >= 8) vector = std::max(1, vector / 2);
   while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
+  choose_tile(schedule, kernel, target);
+  if (schedule.tile_axis < 0 && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
+    schedule.vector = vector;
+    schedule.flat = true;
+  }
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);

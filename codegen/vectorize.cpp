@@ -49,6 +49,25 @@ std::optional<std::int64_t> atom_step(const IndexAtom& atom, int axis, int vecto
   return std::nullopt;
 }
 
+// How far `index` is from the point's row-major number in the domain, when that is the same everywhere.
+std::optional<Dim> flat_distance(const Index& index, const Kernel& kernel) {
+  Index number(0);
+  Dim stride(1);
+  for (std::size_t axis = kernel.axes.size(); axis-- > 0;) {
+    number = number + Index::axis(static_cast<int>(axis)) * stride;
+    stride = stride * kernel.axes[axis].extent;
+  }
+  const Index distance = index - number;
+  return distance.is_constant() ? std::optional<Dim>(distance.constant()) : std::nullopt;
+}
+
+int width_for(std::int64_t aligned, int vector, const Access& access, const Kernel& kernel) {
+  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+  int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
+  while (width > 1 && aligned % width != 0) width /= 2;
+  return width;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> step_along(const Index& index, int axis, int vector, const Kernel& kernel) {
@@ -81,11 +100,21 @@ int vector_width(const Access& access, int axis, int vector, const Kernel& kerne
                        divisor_of(guard.bound, kernel.symbols) % vector == 0;
     if (step != 0 && !whole) return 0;
   }
-  const std::int64_t aligned = divisor_of(access.offset, axis, vector, kernel);
-  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
-  int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
-  while (width > 1 && aligned % width != 0) width /= 2;
-  return width;
+  return width_for(divisor_of(access.offset, axis, vector, kernel), vector, access, kernel);
+}
+
+int flat_width(const Access& access, int vector, const Kernel& kernel) {
+  const auto distance = flat_distance(access.offset, kernel);
+  if (!distance || !access.guards.empty()) return 0;
+  return width_for(divisor_of(*distance, kernel.symbols), vector, access, kernel);
+}
+
+bool counts_up(const Index& index, int axis, bool flat, int vector, int divisor, const Kernel& kernel) {
+  if (flat) {
+    const auto distance = flat_distance(index, kernel);
+    return distance && vector % divisor == 0 && divisor_of(*distance, kernel.symbols) % divisor == 0;
+  }
+  return step_along(index, axis, vector, kernel) == 1 && divisor_of(index, axis, vector, kernel) % divisor == 0;
 }
 
 int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols) {

@@ -20,6 +20,14 @@ std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& 
 /// are inside or outside its guards. 0 when it is not so; at most `vector` and 16 bytes.
 int vector_width(const Access& access, int axis, int vector, const Kernel& kernel);
 
+/// The same along the points of the whole domain in row-major order, across the ends of rows: 0 unless the access lies
+/// like the domain, at a distance. The first point is a multiple of `vector`.
+int flat_width(const Access& access, int vector, const Kernel& kernel);
+
+/// Whether `index` at `vector` points from a multiple of `vector` on is c, c + 1, …, and c a multiple of `divisor`:
+/// along `axis`, or along the whole domain when it is `flat`.
+bool counts_up(const Index& index, int axis, bool flat, int vector, int divisor, const Kernel& kernel);
+
 /// The greatest power of two up to `limit` that divides `extent` for every value of the symbols.
 int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols);
 

@@ -91,6 +91,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     build_body(kernel, plan, group, domain);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
+  if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);

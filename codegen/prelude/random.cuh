@@ -36,3 +36,17 @@ template <int word>
 __device__ __forceinline__ int random_word(i64 seed, i64 stream, i64 block) {
   return (int)philox((u64)seed, (u64)stream, (u64)block).word[word];
 }
+
+//@ random_elements
+// The N elements from i on, a multiple of 4: all words of each block.
+template <int N>
+__device__ __forceinline__ pack<int, N> random_elements(i64 seed, i64 stream, i64 i) {
+  pack<int, N> x;
+#pragma unroll
+  for (int first = 0; first < N; first += 4) {
+    const philox_block block = philox((u64)seed, (u64)stream, (u64)i / 4 + first / 4);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) x[first + j] = (int)block.word[j];
+  }
+  return x;
+}

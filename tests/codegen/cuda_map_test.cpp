@@ -79,8 +79,9 @@ TEST(CudaMap, LaunchesOneThreadForEachVector) {
 TEST(CudaMap, AnOddExtentEndsElementByElement) {
   Kernel kernel = silu(DType::f16, rows, {"rows"});
   const Source source = emitted(kernel);
-  test::expect_lines(source.text, {"if (i0 + 8 <= n0) {", "load<8, 8>(in0 + i0)", "} else {",
-                                   "for (int i0 = begin; i0 < n0; ++i0) {", "f16_to_f32(in0[i0])"});
+  test::expect_lines(
+      source.text, {"if (point + 8 <= n0) {", "load<8, 8>(in0 + i0)", "} else {",
+                    "for (u32 last = point; last < n0; ++last) {", "const int i0 = (int)last;", "f16_to_f32(in0[i0])"});
 }
 
 TEST(CudaMap, BroadcastOperandsAreReadOnce) {
@@ -98,6 +99,22 @@ TEST(CudaMap, BroadcastOperandsAreReadOnce) {
                      {"const int i1 = (int)(point % 768);", "const int i0 = (int)(point / 768);",
                       "const pack<float, 4> x0 = load<4, 4>(in0 + 768 * i0 + i1);", "const float v1 = in2[i0];",
                       "const pack<float, 4> x3 = load<4, 4>(in1 + i1);", "for (int j = 0; j < 4; ++j) {"});
+}
+
+TEST(CudaMap, VectorsCrossTheEndsOfOddRows) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", rows}, {"i1", 4097}});
+  const int x = b.input(DType::bf16, {rows, 4097}), bias = b.input(DType::bf16, {4097});
+  const int y = b.output(DType::bf16, {rows, 4097});
+  const Index at = Index::axis(0) * 4097 + Index::axis(1);
+  b.store(y, at, b.map(Op::add, {b.load(x, at), b.load(bias, Index::axis(1))}));
+  b.kernel.dims = {"rows"};
+  b.kernel.symbols["rows"] = {1, 1 << 15, 1};
+  const Source source = emitted(b.kernel);
+  EXPECT_EQ(print(b.kernel.schedule), "map threads=256 vector=8 flat unroll=1");
+  test::expect_lines(
+      source.text, {"if (point + 8 <= 4097 * n0) {", "x0 = load<8, 8>(in0 + 4097 * i0 + i1);",
+                    "const int past_i1 = (i1 + j) >= 4097;", "const int j_i1 = (i1 + j) - past_i1 * 4097;", "in1[j_i1]",
+                    "store<8, 8>(out0 + 4097 * i0 + i1, y0);", "in1[i1]"});
 }
 
 TEST(CudaMap, AMisalignedOperandDoesNotUndoTheOthers) {
@@ -187,8 +204,9 @@ TEST(CudaMap, RandomElementsAreKeyedByTheirNumber) {
   KernelBuilder b(ir::KernelClass::map, {{"i0", 4096}});
   const int seed = b.input(DType::i64, {}), y = b.output(DType::i32, {4096});
   b.store(y, Index::axis(0), b.random(b.load(seed, Index()), Index::axis(0), 7, -1));
-  test::expect_lines(emitted(b.kernel).text,
-                     {"const i64 v0 = in0[0];", "const int v1 = random_element(v0, 7, (i0 + j));"});
+  test::expect_lines(
+      emitted(b.kernel).text,
+      {"const i64 v0 = in0[0];", "const pack<int, 4> x1 = random_elements<4>(v0, 7, i0);", "const int v1 = x1[j];"});
 }
 
 }  // namespace

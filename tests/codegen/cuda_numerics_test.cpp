@@ -253,16 +253,111 @@ TEST(CudaNumerics, Views) {
                {{"rows", 9}});
 }
 
+const MapSchedule& map_schedule(const Result& run) { return std::get<MapSchedule>(run.kernel.schedule); }
+
+TEST_P(EveryDType, TransposesThroughSharedMemory) {
+  const Result run =
+      expect_right("graph g(x: " + std::string(name_of(GetParam())) + "[rows, columns]) { y = transpose(x); return y }",
+                   {{"rows", 48}, {"columns", 80}});
+  EXPECT_EQ(map_schedule(run).tile_axis, 0);
+  EXPECT_EQ(map_schedule(run).tile_vector, 16 / size_of(GetParam()));
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaNumerics, TransposesOfAnyExtent) {
+  for (const auto& [rows, columns] : {std::pair{1, 70}, {70, 1}, {33, 66}, {97, 20}, {130, 65}}) {
+    const Result run =
+        expect_right("graph g(x: bf16[m, n]) { y = add(transpose(x), 1.0); return y }", {{"m", rows}, {"n", columns}});
+    EXPECT_EQ(map_schedule(run).tile_axis, rows > 1 && columns > 1 ? 0 : -1);
+  }
+  const Result small = expect_right("graph g(x: f32[37, 41]) { y = neg(transpose(x)); return y }");
+  EXPECT_EQ(print(small.kernel.schedule), "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
+}
+
+TEST(CudaNumerics, TransposesWithBatchesBroadcastsAndOtherOperands) {
+  const Result batched = expect_right(
+      "graph g(x: f32[2, rows, 3, 40], z: f32[40], r: f32[2, 3, 40, rows]) {\n"
+      "  t = transpose(x, perm=[0, 2, 3, 1])\n  y = add(mul(t, reshape(z, shape=[40, 1])), r)\n  return y\n}",
+      {{"rows", 36}});
+  EXPECT_GE(map_schedule(batched).tile_axis, 0);
+  const Result two = expect_right(
+      "graph g(x: f16[rows, 40], y: f64[rows, 40]) { z = add(cast(transpose(x), dtype=f64), transpose(y)); return z }",
+      {{"rows", 50}});
+  EXPECT_EQ(map_schedule(two).tile_vector, 8);
+  test::expect_compiles_everywhere(two.source);
+}
+
+TEST(CudaNumerics, TransposesOfPaddedAndSlicedOperands) {
+  expect_right("graph g(x: f32[rows, 40]) { y = exp(transpose(pad(x, low=[1, 2], high=[0, 3], value=2))); return y }",
+               {{"rows", 41}});
+  expect_right("graph g(x: f32[rows, 40], y: f32[rows, 24]) { z = transpose(concat(x, y, axis=1)); return z }",
+               {{"rows", 41}});
+  expect_right(
+      "graph g(x: bf16[64, 80]) { y = transpose(slice(x, axis=[0, 1], start=[1, 8], stop=[64, 80])); return y }");
+}
+
+TEST(CudaNumerics, ShortAxesAreTransposedWithoutATile) {
+  const Result run = expect_right("graph g(x: f32[rows, 3]) { y = transpose(x); return y }", {{"rows", 40}});
+  EXPECT_EQ(map_schedule(run).tile_axis, -1);
+  const Result permuted = expect_right(
+      "graph g(x: bf16[2, rows, 3, 16]) { y = neg(transpose(x, perm=[0, 2, 1, 3])); return y }", {{"rows", 40}});
+  EXPECT_EQ(print(permuted.kernel.schedule), "map threads=256 vector=8 unroll=1");
+}
+
+TEST(CudaNumerics, OddRowsInVectors) {
+  const std::string biased =
+      "graph g(x: bf16[rows, 37], b: bf16[37], s: f32[rows, 1]) {\n"
+      "  y = add(add(x, b), cast(s, dtype=bf16))\n  z = cast(y, dtype=f32)\n  return y, z\n}";
+  const Result run = expect_right(biased, {{"rows", 75}});
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=4 flat unroll=1");
+  expect_right(biased, {{"rows", 1}});
+  expect_right(biased, {{"rows", 75}}, [](Kernel& kernel) { kernel.wide_index = true; });
+  // rows shorter than a vector, of a known and an unknown extent
+  expect_right("graph g(x: bf16[rows, 3], b: bf16[3]) { y = mul(x, b); return y }", {{"rows", 43}});
+  expect_right("graph g(x: bf16[2, rows, n], b: bf16[n]) { y = mul(x, b); return y }", {{"rows", 43}, {"n", 3}});
+  expect_right("graph g(x: f16[rows, 5, n], b: f16[5, 1]) { y = mul(x, b); return y }", {{"rows", 7}, {"n", 13}});
+}
+
+TEST(CudaNumerics, MisalignedSlicesInVectors) {
+  const Result run = expect_right(
+      "graph g(x: bf16[rows, 40]) { y = exp(slice(x, axis=[1], start=[1], stop=[40])); return y }", {{"rows", 21}});
+  EXPECT_TRUE(map_schedule(run).flat);
+  expect_right("graph g(x: f32[rows, 40]) { y = exp(slice(x, axis=[1], start=[0], stop=[40], step=[3])); return y }",
+               {{"rows", 21}});
+  expect_right("graph g(x: bf16[rows, 31], y: bf16[rows, 10]) { z = exp(concat(x, y, axis=1)); return z }",
+               {{"rows", 21}});
+}
+
+TEST(CudaNumerics, PairsOfARotation) {
+  const Result run = expect_right(
+      "graph rotary(x: bf16[3, rows, 32], c: bf16[rows, 32], s: bf16[rows, 32]) {\n"
+      "  p = reshape(x, shape=[3, rows, 16, 2])\n"
+      "  even = slice(p, axis=[-1], start=[0], stop=[1])\n  odd = slice(p, axis=[-1], start=[1], stop=[2])\n"
+      "  turned = reshape(concat(neg(odd), even, axis=-1), shape=[3, rows, 32])\n"
+      "  y = add(mul(x, c), mul(turned, s))\n  return y\n}",
+      {{"rows", 10}});
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=8 unroll=1");
+  test::expect_compiles_everywhere(run.source);
+}
+
 TEST(CudaNumerics, RandomBitsAreTheInterpreters) {
   expect_right(
       "graph g(seed: i64) { a = random_uniform(seed, shape=[101]); b = random_uniform(seed, shape=[64], stream=3); "
       "return a }");
   expect_right("graph g(seed: i64, x: f32[rows, 8]) { y = dropout(x, seed, p=0.25); return y }", {{"rows", 10}});
   expect_right("graph g(seed: i64) { y = random_normal(seed, shape=[100]); return y }");
+  // four words of a block at once, also across the ends of rows; and where a vector begins inside a block
+  const std::string odd =
+      "graph g(seed: i64, x: bf16[rows, 13], r: bf16[13]) {\n"
+      "  y = add(dropout(x, seed, p=0.25), r)\n  return y\n}";
+  test::expect_lines(expect_right(odd, {{"rows", 10}}).source.text, {"random_elements<8>("});
+  expect_right(
+      "graph g(seed: i64) { y = slice(random_uniform(seed, shape=[101]), axis=[0], start=[3], stop=[99]); return y }");
 }
 
 TEST(CudaNumerics, WideOffsetsGiveTheSame) {
   const auto widen = [](Kernel& kernel) { kernel.wide_index = true; };
+  expect_right("graph g(x: f32[rows, 41]) { y = add(transpose(x), 1.0); return y }", {{"rows", 38}}, widen);
   expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}}, widen);
   expect_right("graph g(x: f32[rows, 100]) { y = softmax(x); a = argmax(x, axis=1); return y, a }", {{"rows", 3}},
                widen);

@@ -40,25 +40,31 @@ Dim extent_of(const Kernel& kernel, std::size_t first, std::size_t last) {
   return product;
 }
 
-void decode_axes(Writer& out, const Kernel& kernel, std::size_t first, std::size_t last, const std::string& linear) {
-  const Names names = names_of(kernel);
+void decode_digits(Writer& out, const Kernel& kernel, const std::vector<Digit>& digits, const std::string& linear) {
   const std::string type = index_type(kernel);
   std::string rest = linear;
-  for (std::size_t axis = last; axis-- > first;) {
-    const std::string& name = names.axes[axis];
-    if (axis == first) {
+  for (std::size_t i = digits.size(); i-- > 0;) {
+    const std::string& name = digits[i].name;
+    if (i == 0) {
       out.line(fmt::format("const {0} {1} = ({0}){2};", type, name, parenthesized(rest)));
       return;
     }
-    const std::string extent = parenthesized(dim_text(kernel.axes[axis].extent, names));
+    const std::string extent = parenthesized(dim_text(digits[i].extent, names_of(kernel)));
     out.line(fmt::format("const {0} {1} = ({0})({2} % {3});", type, name, rest, extent));
-    if (axis == first + 1) {
+    if (i == 1) {
       rest = fmt::format("{} / {}", rest, extent);
     } else {
       out.line(fmt::format("const {} outer_{} = {} / {};", unsigned_index_type(kernel), name, rest, extent));
       rest = "outer_" + name;
     }
   }
+}
+
+void decode_axes(Writer& out, const Kernel& kernel, std::size_t first, std::size_t last, const std::string& linear) {
+  std::vector<Digit> digits;
+  for (std::size_t axis = first; axis < last; ++axis)
+    digits.push_back({kernel.axes[axis].name, kernel.axes[axis].extent});
+  decode_digits(out, kernel, digits, linear);
 }
 
 }  // namespace cuda

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/emit/cuda/names.h"
 #include "codegen/emit/cuda/writer.h"
@@ -10,6 +11,8 @@
 namespace tenon::codegen::cuda {
 
 Source emit_map(const Kernel& kernel, const Target& target);
+/// Through tiles in shared memory (MapSchedule::tile_axis).
+Source emit_transposing_map(const Kernel& kernel);
 Source emit_reduce(const Kernel& kernel, const Target& target);
 Source emit_contract(const Kernel& kernel, const Target& target);
 Source emit_attend(const Kernel& kernel, const Target& target);
@@ -20,6 +23,15 @@ Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch
 
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);
+
+/// A digit of a mixed-radix number: "i1" below an extent.
+struct Digit {
+  std::string name;
+  Dim extent;
+};
+/// Definitions of `digits` from `linear` (of unsigned_index_type), the last varying fastest; the first takes what is
+/// left.
+void decode_digits(Writer& out, const Kernel& kernel, const std::vector<Digit>& digits, const std::string& linear);
 
 /// "(int)(blockIdx.x * 256 + threadIdx.x)"-like definitions of the axes [first, last) from the linear index `linear`
 /// (of unsigned_index_type), innermost last.

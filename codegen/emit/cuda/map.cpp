@@ -1,5 +1,6 @@
-// Map kernels: one thread for each `vector` consecutive points of the innermost axis, found from one linear index over
-// the domain. Relies on axes being collapsed, so that most kernels have one.
+// Map kernels: one thread for each `vector` consecutive points of the innermost axis, or of the whole domain across the
+// ends of rows, found from one linear index over the domain. Relies on axes being collapsed, so that most kernels have
+// one.
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda/emit.h"
@@ -10,30 +11,16 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-Points all_points(const Kernel& kernel, const MapSchedule& schedule) {
-  Points points;
-  std::vector<InstrId> roots;
-  for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
-    points.stores.push_back(static_cast<int>(i));
-    for (InstrId root : roots_of(kernel.stores[i])) roots.push_back(root);
-  }
-  points.instrs = needed(kernel, roots, std::vector<bool>(kernel.body.size(), false));
-  points.axis = static_cast<int>(kernel.axes.size()) - 1;
-  points.vector = schedule.vector;
-  points.streaming = schedule.streaming;
-  return points;
-}
-
-// The last vector of a one-axis domain whose extent the vector does not divide.
+// The last vector of a domain that the vector does not divide: element by element.
 void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const std::string& total) {
-  const std::string& axis = kernel.axes[0].name;
-  out.open(fmt::format("if ({} + {} <= {}) {{", axis, points.vector, total));
+  out.open(fmt::format("if (point + {} <= {}) {{", points.vector, total));
   emit_points(out, kernel, points);
   out.close("} else {");
   Points scalar = points;
   scalar.vector = 1;
-  out.line(fmt::format("const {} begin = {};", index_type(kernel), axis));
-  out.open(fmt::format("for ({0} {1} = begin; {1} < {2}; ++{1}) {{", index_type(kernel), axis, total));
+  scalar.flat = false;
+  out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
+  decode_axes(out, kernel, 0, kernel.axes.size(), "last");
   emit_points(out, kernel, scalar);
   out.close();
   out.close();
@@ -43,14 +30,16 @@ void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const 
 
 Source emit_map(const Kernel& kernel, const Target&) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  const Points points = all_points(kernel, schedule);
+  if (schedule.tile_axis >= 0) return emit_transposing_map(kernel);
+  const Points points = map_points(kernel, schedule);
   const std::size_t rank = kernel.axes.size();
   const int vector = schedule.vector;
-  const bool whole =
-      vector == 1 || (rank > 0 && power_of_two_divisor(kernel.axes.back().extent, vector, kernel.symbols) == vector);
-  TENON_CHECK(whole || rank == 1, "a vector must divide the innermost of several axes");
-
   const Dim count = extent_of(kernel, 0, rank);
+  const bool along_all = rank == 1 || schedule.flat;
+  const Dim& along = along_all ? count : kernel.axes.back().extent;
+  const bool whole = vector == 1 || (rank > 0 && power_of_two_divisor(along, vector, kernel.symbols) == vector);
+  TENON_CHECK(whole || along_all, "a vector must divide the innermost of several axes");
+
   const std::string total = dim_text(count, names_of(kernel));
   const std::int64_t per_block = std::int64_t{schedule.threads} * vector * schedule.unroll;
   const std::string type = unsigned_index_type(kernel);

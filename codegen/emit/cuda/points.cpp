@@ -24,8 +24,24 @@ DType stored_dtype(const Kernel& kernel, const Access& access) {
   return kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
 }
 
-bool varies(const Kernel& kernel, InstrId id, int axis) {
-  return axis >= 0 && (kernel.instr(id).depends >> axis & 1) != 0;
+std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names) {
+  const std::string load = fmt::format("load<{}, {}>({})", vector, width, address(kernel, access, names));
+  const std::string guard = guard_text(access.guards, names);
+  return guard.empty() ? load
+                       : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
+}
+
+// Whether something that depends on `axes` differs between the points.
+bool varies(const Points& points, std::uint64_t axes) {
+  return points.flat ? axes != 0 : points.axis >= 0 && (axes >> points.axis & 1) != 0;
+}
+
+bool varies(const Kernel& kernel, InstrId id, const Points& points) { return varies(points, kernel.instr(id).depends); }
+
+// The width at which the points' elements of `access` are moved together, or 0.
+int width_of(const Kernel& kernel, const Access& access, const Points& points) {
+  return points.flat ? flat_width(access, points.vector, kernel)
+                     : vector_width(access, points.axis, points.vector, kernel);
 }
 
 bool contains(const std::vector<int>& list, int what) {
@@ -36,22 +52,62 @@ void define(Writer& out, const Kernel& kernel, InstrId id, const Names& names) {
   if (kernel.instr(id).kind != InstrKind::literal) out.line(definition(kernel, id, names), comment(kernel.instr(id)));
 }
 
-bool store_varies(const Kernel& kernel, const Store& store, int axis) {
-  return axis >= 0 && (axes_of(kernel, store) >> axis & 1) != 0;
+bool store_varies(const Kernel& kernel, const Store& store, const Points& points) {
+  return varies(points, axes_of(kernel, store));
 }
 
 // The width at which a store leaves as a vector, or 0.
 int store_width(const Kernel& kernel, const Store& store, const Points& points) {
-  return points.vector > 1 && store_varies(kernel, store, points.axis)
-             ? vector_width(store.access, points.axis, points.vector, kernel)
-             : 0;
+  return points.vector > 1 && store_varies(kernel, store, points) ? width_of(kernel, store.access, points) : 0;
 }
 
 // Point j of a vector that is there already.
 std::string held_value(const Kernel& kernel, const Points& points, InstrId id, const std::string& j) {
   const std::string text = fmt::format("x{}{}[{}]", id, contains(points.held, id) ? points.held_index : "", j);
   const Instr& instr = kernel.instr(id);
-  return instr.kind == InstrKind::load ? decoded(text, stored_dtype(kernel, instr.access)) : text + points.held_factor;
+  if (instr.kind == InstrKind::load) return decoded(text, stored_dtype(kernel, instr.access));
+  return contains(points.held, id) ? text + points.held_factor : text;
+}
+
+// "pack<int, 8> x4 = …": what every point of the vector has its own element of, or nothing.
+std::string vector_definition(const Kernel& kernel, InstrId id, const Points& points, const Names& names) {
+  const Instr& instr = kernel.instr(id);
+  if (instr.kind == InstrKind::load) {
+    const int width = width_of(kernel, instr.access, points);
+    if (width == 0) return {};
+    return fmt::format("{} x{} = {};", pack_type(stored_dtype(kernel, instr.access), points.vector), id,
+                       guarded_load(kernel, instr.access, points.vector, width, names));
+  }
+  const bool drawn_together = instr.kind == InstrKind::random && instr.word < 0 && points.vector % 4 == 0 &&
+                              !varies(kernel, instr.args[0], points) &&
+                              counts_up(instr.index, points.axis, points.flat, points.vector, 4, kernel);
+  if (!drawn_together) return {};
+  return fmt::format("pack<int, {0}> x{1} = random_elements<{0}>({2}, {3}, {4});", points.vector, id,
+                     value_name(kernel, instr.args[0]), instr.stream, index_text(instr.index, names));
+}
+
+// Point j of a flat vector on the axes: "const int past_i1 = (i1 + j) >= 100;", how many rows it is further, and
+// "const int j_i1 = i1 + j - past_i1 * 100;", which are its coordinates from then on.
+Names emit_advance(Writer& out, const Kernel& kernel, const Points& points) {
+  Names names = names_of(kernel);
+  std::string step = "j";
+  std::int64_t furthest = points.vector - 1;  // of the steps
+  for (std::size_t axis = kernel.axes.size(); axis-- > 0;) {
+    const std::string name = names.axes[axis], sum = fmt::format("({} + {})", name, step);
+    const Dim& extent = kernel.axes[axis].extent;
+    const std::string size = parenthesized(dim_text(extent, names)), type = index_type(kernel);
+    if (axis == 0) {
+      out.line(fmt::format("const {} j_{} = {};", type, name, sum));
+    } else {
+      const bool once = extent.bounds(kernel.symbols).min >= furthest;
+      out.line(fmt::format("const {} past_{} = {} {} {};", type, name, sum, once ? ">=" : "/", size));
+      out.line(fmt::format("const {0} j_{1} = {2} - past_{1} * {3};", type, name, sum, size));
+      step = "past_" + name;
+      furthest = once ? 1 : furthest;
+    }
+    names.axes[axis] = "j_" + name;
+  }
+  return names;
 }
 
 void emit_packed(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
@@ -75,15 +131,15 @@ void emit_vector_store(Writer& out, const Kernel& kernel, const Points& points, 
 
 // The loop over the points of a vector.
 void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const std::vector<InstrId>& vectors) {
-  const Names names = at_point(names_of(kernel), points.axis, "j");
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (store_width(kernel, store, points) != 0)
       out.line(fmt::format("{} y{};", pack_type(stored_dtype(kernel, store.access), points.vector), index));
   }
   out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", points.vector));
+  const Names names = points.flat ? emit_advance(out, kernel, points) : at_point(names_of(kernel), points.axis, "j");
   for (InstrId id : points.instrs) {
-    if (!varies(kernel, id, points.axis)) continue;
+    if (!varies(kernel, id, points)) continue;
     const Instr& instr = kernel.instr(id);
     if (!contains(vectors, id)) {
       define(out, kernel, id, names);
@@ -96,7 +152,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
   for (InstrId reduce : points.reduces) out.line(accumulate_statement(kernel, reduce, points.position + " + j"));
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
-    if (!store_varies(kernel, store, points.axis)) continue;
+    if (!store_varies(kernel, store, points)) continue;
     if (store_width(kernel, store, points) == 0) {
       out.line(conditional_store(kernel, store, names, points.condition));
     } else {
@@ -112,17 +168,16 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
   const Names names = names_of(kernel);
   std::vector<InstrId> vectors = points.held;
   for (InstrId id : points.instrs) {
-    if (!varies(kernel, id, points.axis) && contains(points.held, id)) {
+    if (!varies(kernel, id, points) && contains(points.held, id)) {
       out.line(fmt::format("const {} v{} = {};", value_type(kernel.instr(id).dtype), id,
                            held_value(kernel, points, id, "0")),
                comment(kernel.instr(id)));
-    } else if (!varies(kernel, id, points.axis)) {
+    } else if (!varies(kernel, id, points)) {
       define(out, kernel, id, names);
-    } else if (kernel.instr(id).kind == InstrKind::load && !contains(vectors, id)) {
-      const std::string load = vector_load(kernel, id, points.axis, points.vector, names);
-      if (load.empty()) continue;
-      out.line(fmt::format("const {} x{} = {};",
-                           pack_type(stored_dtype(kernel, kernel.instr(id).access), points.vector), id, load));
+    } else if (!contains(vectors, id)) {
+      const std::string vector = vector_definition(kernel, id, points, names);
+      if (vector.empty()) continue;
+      out.line("const " + vector);
       vectors.push_back(id);
     }
   }
@@ -137,12 +192,27 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
 void emit_single_stores(Writer& out, const Kernel& kernel, const Points& points) {
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
-    if (points.vector > 1 && store_varies(kernel, store, points.axis)) continue;
+    if (points.vector > 1 && store_varies(kernel, store, points)) continue;
     out.line(conditional_store(kernel, store, names_of(kernel), points.condition));
   }
 }
 
 }  // namespace
+
+Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
+  Points points;
+  std::vector<InstrId> roots;
+  for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
+    points.stores.push_back(static_cast<int>(i));
+    append(roots, roots_of(kernel.stores[i]));
+  }
+  points.instrs = needed(kernel, roots, std::vector<bool>(kernel.body.size(), false));
+  points.axis = static_cast<int>(kernel.axes.size()) - 1;
+  points.vector = schedule.vector;
+  points.flat = schedule.flat && schedule.vector > 1;
+  points.streaming = schedule.streaming;
+  return points;
+}
 
 std::vector<InstrId> operands_of(const Instr& instr) {
   std::vector<InstrId> operands = instr.args;
@@ -194,11 +264,7 @@ std::string pack_type(DType dtype, int vector) { return fmt::format("pack<{}, {}
 std::string vector_load(const Kernel& kernel, InstrId id, int axis, int vector, const Names& names) {
   const Access& access = kernel.instr(id).access;
   const int width = vector_width(access, axis, vector, kernel);
-  if (width == 0) return {};
-  const std::string load = fmt::format("load<{}, {}>({})", vector, width, address(kernel, access, names));
-  const std::string guard = guard_text(access.guards, names);
-  return guard.empty() ? load
-                       : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
+  return width == 0 ? "" : guarded_load(kernel, access, vector, width, names);
 }
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) {

@@ -19,6 +19,7 @@ struct Points {
   std::string position;          ///< the first point's row-major index in its row, for argmax
   int axis = -1;                 ///< the points lie along it; -1: there is one point
   int vector = 1;
+  bool flat = false;  ///< they follow the domain's row-major order from the point of the axes on, across all of them
   bool streaming = false;
   std::string condition;  ///< of all stores: "inside"; empty: none
   std::vector<InstrId>
@@ -29,6 +30,9 @@ struct Points {
   std::string packed_type;  ///< "bf16", "tf32"
   DType packed_dtype = DType::f32;
 };
+
+/// Every store of a Map kernel with what it needs, in vectors of the innermost axis.
+Points map_points(const Kernel& kernel, const MapSchedule& schedule);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);

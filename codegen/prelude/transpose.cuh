@@ -1,0 +1,77 @@
+// A transposition through shared memory: a block reads a tile along its columns as global memory holds them, and gives
+// it back along its rows.
+
+//@ transpose_tile
+// `word` neighbouring elements of a row move together. The odd number of words in a line and the skew of every 32 rows
+// let the lanes of a warp reach different banks on both sides: they write 8 vectors down a column at up to 4 columns,
+// and read words along rows.
+template <class T, int rows_, int columns_>
+struct __align__(16) transpose_tile {
+  using type = T;
+  static constexpr int rows = rows_, columns = columns_;
+  static constexpr int word = sizeof(T) < 4 ? 4 / (int)sizeof(T) : 1;
+  static constexpr int line = columns + word;
+  T element[rows * line + (rows + 31) / 32 * 4 * word];
+
+  __device__ __forceinline__ T* at(int row, int column) {
+    return element + row * line + row / 32 * 4 * word + column;
+  }
+  // N elements of `row` from `column` on.
+  template <int N>
+  __device__ __forceinline__ pack<T, N> get(int row, int column) {
+    constexpr int piece = N < word ? N : word;
+    pack<T, N> x;
+#pragma unroll
+    for (int i = 0; i < N; i += piece) {
+      const chunk<T, piece> part = *reinterpret_cast<const chunk<T, piece>*>(at(row, column + i));
+#pragma unroll
+      for (int j = 0; j < piece; ++j) x[i + j] = part.element[j];
+    }
+    return x;
+  }
+};
+
+//@ fill_tile
+// The share of one of `threads` threads in filling a tile. load(row, column) gives `vector` elements of a column from
+// `row` on; what is beyond the limits becomes 0. Loads come before the writes that wait for them.
+template <int vector, int threads, class T, int rows, int columns, class Index, class Load>
+__device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
+                                          Load load) {
+  constexpr int group = vector > 1 ? transpose_tile<T, rows, columns>::word : 1;  // columns whose elements share a word
+  constexpr int wide = 128 / (int)sizeof(T) / vector;                             // lanes that read 128 bytes
+  constexpr int fitting = rows / vector < 32 ? rows / vector : 32;
+  constexpr int lanes = wide < fitting ? wide : fitting;
+  constexpr int groups = columns / group;
+  constexpr int slots = rows / vector * groups;
+  constexpr int rounds = (slots + threads - 1) / threads;
+  constexpr int most = 64 / (group * vector * (int)sizeof(T));
+  constexpr int held_rounds = rounds < most ? rounds : most < 1 ? 1 : most > 16 ? 16 : most;
+#pragma unroll
+  for (int first = 0; first < rounds; first += held_rounds) {
+    pack<T, vector> held[held_rounds][group];
+#pragma unroll
+    for (int i = 0; i < held_rounds; ++i) {
+      const int slot = (first + i) * threads + (int)threadIdx.x;
+      const int row = (slot / (lanes * groups) * lanes + slot % lanes) * vector;
+      const int column = slot / lanes % groups * group;
+#pragma unroll
+      for (int g = 0; g < group; ++g)
+        held[i][g] = row < rows && row < row_limit && column + g < column_limit ? load(row, column + g)
+                                                                                : pack<T, vector>{};
+    }
+#pragma unroll
+    for (int i = 0; i < held_rounds; ++i) {
+      const int slot = (first + i) * threads + (int)threadIdx.x;
+      const int row = (slot / (lanes * groups) * lanes + slot % lanes) * vector;
+      const int column = slot / lanes % groups * group;
+      if (slots % (held_rounds * threads) != 0 && slot >= slots) break;
+#pragma unroll
+      for (int j = 0; j < vector; ++j) {
+        chunk<T, group> part;
+#pragma unroll
+        for (int g = 0; g < group; ++g) part.element[g] = held[i][g][j];
+        *reinterpret_cast<chunk<T, group>*>(tile.at(row + j, column)) = part;
+      }
+    }
+  }
+}
