@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "codegen/kernel.h"
 #include "codegen/schedule_choices.h"
 #include "ir/check.h"
@@ -73,6 +75,23 @@ Schedule choose_schedule(const Kernel& kernel, const Target& target) {
   }
   TENON_CHECK(false, "unknown kernel class");
   return {};
+}
+
+std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target) {
+  std::vector<Schedule> candidates = {choose_schedule(kernel, target)};
+  if (target.kind == TargetKind::cpu) return candidates;
+  std::set<std::string> seen = {print(candidates[0])};
+  const auto add = [&](const auto& alternatives) {
+    for (const auto& schedule : alternatives)
+      if (seen.insert(print(Schedule(schedule))).second) candidates.push_back(schedule);
+  };
+  switch (kernel.kernel_class) {
+    case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(candidates[0]))); break;
+    case ir::KernelClass::reduce:
+    case ir::KernelClass::contract:
+    case ir::KernelClass::attend: break;
+  }
+  return candidates;
 }
 
 std::string print(const Schedule& schedule) {

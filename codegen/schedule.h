@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "codegen/target.h"
 
@@ -73,6 +74,10 @@ using Schedule = std::variant<MapSchedule, ReduceSchedule, ContractSchedule, Att
 
 /// The heuristics' choice for `kernel` on `target`; the kernel's own schedule is not looked at.
 Schedule choose_schedule(const Kernel& kernel, const Target& target);
+
+/// Schedules worth trying for `kernel` on `target`: the heuristics' choice first, then a handful around it. Every one
+/// is legal, and none occurs twice.
+std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target);
 
 /// "map threads=256 vector=4 unroll=1".
 std::string print(const Schedule& schedule);

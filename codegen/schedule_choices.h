@@ -7,6 +7,8 @@
 namespace tenon::codegen {
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
+/// What might be better than `chosen` (codegen/candidates_map.cpp).
+std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
 ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target);
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);

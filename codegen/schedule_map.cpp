@@ -29,11 +29,14 @@ std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
   return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
 }
 
-// Issue slots of one element. Eight-bit reals are converted in software.
+// Issue slots of one element: what is the same for a whole vector costs less the longer that is. Eight-bit reals are
+// converted in software.
 std::int64_t cost_of(const Kernel& kernel) {
   constexpr std::int64_t kConversion = 10;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
   std::int64_t cost = 0;
   for (const Instr& instr : kernel.body) {
+    if ((instr.depends >> inner & 1) == 0) continue;
     if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
     if ((instr.kind == InstrKind::load || instr.kind == InstrKind::round) && is_f8(instr.dtype)) cost += kConversion;
   }
@@ -72,7 +75,6 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
 
 // Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
 constexpr std::int64_t kTransposedExtent = 16;
-constexpr std::int64_t kStaticSharedBytes = 48 << 10;
 
 // Every store writes along the innermost axis.
 bool stores_rows(const Kernel& kernel) {

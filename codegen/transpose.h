@@ -10,6 +10,9 @@
 
 namespace tenon::codegen {
 
+/// Shared memory that a kernel may declare in its text.
+constexpr std::int64_t kStaticSharedBytes = 48 << 10;
+
 /// The loads that are contiguous along `axis` and strided along the innermost one. Gathers are none.
 std::vector<InstrId> transposed_loads(const Kernel& kernel, int axis);
 

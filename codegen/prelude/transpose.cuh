@@ -14,7 +14,7 @@ struct __align__(16) transpose_tile {
   T element[rows * line + (rows + 31) / 32 * 4 * word];
 
   __device__ __forceinline__ T* at(int row, int column) {
-    return element + row * line + row / 32 * 4 * word + column;
+    return element + row * line + (int)((u32)row / 32) * 4 * word + column;
   }
   // N elements of `row` from `column` on.
   template <int N>
@@ -46,25 +46,31 @@ __device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile
   constexpr int rounds = (slots + threads - 1) / threads;
   constexpr int most = 64 / (group * vector * (int)sizeof(T));
   constexpr int held_rounds = rounds < most ? rounds : most < 1 ? 1 : most > 16 ? 16 : most;
+  // The threads lie along a panel of lanes * vector rows, then along the columns; a round is some columns or panels on.
+  constexpr int step = threads / lanes;
+  constexpr int rounds_of_panel = step < groups ? groups / step : 1;
+  constexpr int panels_of_round = step < groups ? 1 : step / groups;
+  static_assert(threads % lanes == 0 && groups % (step < groups ? step : groups) == 0, "powers of two");
+  const int first_row = (int)(threadIdx.x % lanes + threadIdx.x / lanes / groups * lanes) * vector;
+  const int first_column = (int)(threadIdx.x / lanes % groups) * group;
+  const bool takes_part = slots >= threads || threadIdx.x < slots;
 #pragma unroll
   for (int first = 0; first < rounds; first += held_rounds) {
     pack<T, vector> held[held_rounds][group];
 #pragma unroll
     for (int i = 0; i < held_rounds; ++i) {
-      const int slot = (first + i) * threads + (int)threadIdx.x;
-      const int row = (slot / (lanes * groups) * lanes + slot % lanes) * vector;
-      const int column = slot / lanes % groups * group;
+      const int row = first_row + (first + i) / rounds_of_panel * panels_of_round * lanes * vector;
+      const int column = first_column + (first + i) % rounds_of_panel * step * group;
 #pragma unroll
       for (int g = 0; g < group; ++g)
-        held[i][g] = row < rows && row < row_limit && column + g < column_limit ? load(row, column + g)
+        held[i][g] = takes_part && row < row_limit && column + g < column_limit ? load(row, column + g)
                                                                                 : pack<T, vector>{};
     }
+    if (!takes_part) break;
 #pragma unroll
     for (int i = 0; i < held_rounds; ++i) {
-      const int slot = (first + i) * threads + (int)threadIdx.x;
-      const int row = (slot / (lanes * groups) * lanes + slot % lanes) * vector;
-      const int column = slot / lanes % groups * group;
-      if (slots % (held_rounds * threads) != 0 && slot >= slots) break;
+      const int row = first_row + (first + i) / rounds_of_panel * panels_of_round * lanes * vector;
+      const int column = first_column + (first + i) % rounds_of_panel * step * group;
 #pragma unroll
       for (int j = 0; j < vector; ++j) {
         chunk<T, group> part;

@@ -340,6 +340,21 @@ TEST(CudaNumerics, PairsOfARotation) {
   test::expect_compiles_everywhere(run.source);
 }
 
+TEST(CudaNumerics, EveryCandidateOfAMapIsRight) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const char* text : {"graph g(x: bf16[m, n]) { y = exp(transpose(x)); return y }",
+                           "graph g(x: bf16[m, n], b: bf16[n]) { y = mul(x, b); return y }"}) {
+    for (const auto& [rows, columns] : {std::pair{40, 72}, {41, 35}}) {
+      const Bindings sizes = {{"m", rows}, {"n", columns}};
+      const auto candidates = candidate_schedules(lowered(text, sizes).kernel, target);
+      ASSERT_GE(candidates.size(), 5U);
+      EXPECT_EQ(print(candidates[0]), print(lowered(text, sizes).kernel.schedule));
+      for (const Schedule& schedule : candidates)
+        expect_right(text, sizes, [&](Kernel& kernel) { kernel.schedule = schedule; });
+    }
+  }
+}
+
 TEST(CudaNumerics, RandomBitsAreTheInterpreters) {
   expect_right(
       "graph g(seed: i64) { a = random_uniform(seed, shape=[101]); b = random_uniform(seed, shape=[64], stream=3); "

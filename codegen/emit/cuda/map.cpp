@@ -19,6 +19,7 @@ void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const 
   Points scalar = points;
   scalar.vector = 1;
   scalar.flat = false;
+  out.line("#pragma unroll 1");
   out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
   decode_axes(out, kernel, 0, kernel.axes.size(), "last");
   emit_points(out, kernel, scalar);

@@ -86,8 +86,8 @@ void emit_work(Writer& out, const Tiling& tiling) {
   TENON_CHECK(slots % schedule.threads == 0 && schedule.threads % per_row == 0,
               "the threads of a block do not divide its tile");
   out.unrolled(fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", slots, schedule.threads));
-  out.line(fmt::format("const int row = (slot + (int)threadIdx.x) / {};", per_row));
-  out.line(fmt::format("const int column = (int)threadIdx.x % {} * {};", per_row, schedule.vector));
+  out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
+  out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
   define_point(out, tiling);
   std::string outside;
   const auto check = [&](const std::string& axis, const Dim& extent, int size) {

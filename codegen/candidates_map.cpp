@@ -1,0 +1,77 @@
+// Schedules around the heuristics' choice for Map kernels, for a tuner: other widths, blocks and tiles, one change
+// each.
+#include <algorithm>
+
+#include "codegen/schedule_choices.h"
+#include "codegen/transpose.h"
+#include "codegen/vectorize.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kWidest = 16;  // elements
+
+// The rows of a tile and the vectors in them go round with the threads, and shared memory holds its tiles.
+bool tile_is_legal(const Kernel& kernel, const MapSchedule& s) {
+  const int per_row = s.tile_columns / s.vector;
+  return s.unroll == 1 && per_row >= 1 && s.threads % per_row == 0 && s.tile_rows * per_row % s.threads == 0 &&
+         transpose_bytes(kernel, transposed_loads(kernel, s.tile_axis), s.tile_rows, s.tile_columns) <=
+             kStaticSharedBytes;
+}
+
+bool is_legal(const Kernel& kernel, const MapSchedule& s) {
+  const bool across_rows = kernel.axes.size() == 1 || s.flat;
+  const bool width =
+      s.vector == 1 ||
+      (s.vector > 1 && s.vector <= kWidest &&
+       (across_rows || power_of_two_divisor(kernel.axes.back().extent, s.vector, kernel.symbols) == s.vector));
+  return width && (s.tile_axis < 0 || tile_is_legal(kernel, s));
+}
+
+// The same kernel without a tile: vectors as wide as the stores allow.
+MapSchedule without_tile(MapSchedule schedule) {
+  schedule.tile_axis = -1;
+  schedule.tile_rows = schedule.tile_columns = 0;
+  schedule.tile_vector = 1;
+  schedule.threads = 256;
+  return schedule;
+}
+
+}  // namespace
+
+std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen) {
+  std::vector<MapSchedule> alternatives;
+  if (kernel.axes.empty()) return alternatives;
+  const auto add = [&](const MapSchedule& schedule) {
+    if (is_legal(kernel, schedule)) alternatives.push_back(schedule);
+  };
+  const auto with = [&](auto field, auto value) {
+    MapSchedule schedule = chosen;
+    schedule.*field = value;
+    add(schedule);
+  };
+  with(&MapSchedule::vector, chosen.vector / 2);
+  with(&MapSchedule::vector, chosen.vector * 2);
+  for (int threads : {128, 256, 512}) with(&MapSchedule::threads, threads);
+  for (int unroll : {2, 4}) with(&MapSchedule::unroll, unroll);
+  with(&MapSchedule::streaming, !chosen.streaming);
+  if (chosen.flat) {
+    MapSchedule along_rows = chosen;
+    along_rows.flat = false;
+    along_rows.vector = power_of_two_divisor(kernel.axes.back().extent, chosen.vector, kernel.symbols);
+    add(along_rows);
+  }
+  if (chosen.tile_axis >= 0) {
+    for (const auto& [rows, columns] : {std::pair{32, 32}, {32, 64}, {64, 32}, {64, 64}, {128, 64}, {64, 128}}) {
+      MapSchedule tiled = chosen;
+      tiled.tile_rows = rows;
+      tiled.tile_columns = columns;
+      tiled.threads = std::min(256, rows * columns / tiled.vector);
+      add(tiled);
+    }
+    add(without_tile(chosen));
+  }
+  return alternatives;
+}
+
+}  // namespace tenon::codegen
