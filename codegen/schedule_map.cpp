@@ -119,7 +119,13 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   for (InstrId load : loads)
     schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, load, axis, 16));
   schedule.vector = std::min(schedule.vector, schedule.tile_columns);
-  schedule.threads = std::min(256, schedule.tile_rows * schedule.tile_columns / schedule.vector);
+  const int points = schedule.tile_rows * schedule.tile_columns;
+  schedule.threads = std::min(points >= 64 * 64 ? 512 : 256, points / schedule.vector);
+}
+
+// Blocks of the kernel when the sizes are known, else as many as may be.
+std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
+  return points.max / (std::int64_t{schedule.threads} * schedule.vector);
 }
 
 }  // namespace
@@ -145,6 +151,8 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
+  while (schedule.tile_axis < 0 && schedule.threads > 64 && blocks(schedule, count) < target.multiprocessors)
+    schedule.threads /= 2;
   schedule.streaming = schedule.vector > 1 && count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
   return schedule;
 }

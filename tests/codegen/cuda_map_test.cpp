@@ -39,7 +39,7 @@ Kernel silu(DType dtype, const Dim& extent, std::vector<std::string> dims = {}) 
 }
 
 TEST(CudaMap, ReadsAsIfWritten) {
-  Kernel kernel = silu(DType::f32, 4096);
+  Kernel kernel = silu(DType::f32, 1 << 20);
   EXPECT_EQ(
       test::kernel_part(emitted(kernel).text),
       R"(extern "C" __global__ void __launch_bounds__(256) map(const float* __restrict__ in0, float* __restrict__ out0) {
@@ -76,6 +76,12 @@ TEST(CudaMap, LaunchesOneThreadForEachVector) {
   EXPECT_EQ(source.text.find("rows"), std::string::npos) << "a name from the graph";
 }
 
+TEST(CudaMap, FewPointsAreSpreadOverTheMultiprocessors) {
+  Kernel kernel = silu(DType::bf16, 65536);
+  emitted(kernel);
+  EXPECT_EQ(print(kernel.schedule), "map threads=64 vector=8 unroll=1");
+}
+
 TEST(CudaMap, AnOddExtentEndsElementByElement) {
   Kernel kernel = silu(DType::f16, rows, {"rows"});
   const Source source = emitted(kernel);
@@ -99,6 +105,59 @@ TEST(CudaMap, BroadcastOperandsAreReadOnce) {
                      {"const int i1 = (int)(point % 768);", "const int i0 = (int)(point / 768);",
                       "const pack<float, 4> x0 = load<4, 4>(in0 + 768 * i0 + i1);", "const float v1 = in2[i0];",
                       "const pack<float, 4> x3 = load<4, 4>(in1 + i1);", "for (int j = 0; j < 4; ++j) {"});
+}
+
+TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
+  KernelBuilder b(ir::KernelClass::map, {{"i0", 4096}, {"i1", 8192}});
+  const int x = b.input(DType::bf16, {8192, 4096}), y = b.output(DType::bf16, {4096, 8192});
+  const InstrId value = b.load(x, Index::axis(1) * 4096 + Index::axis(0));
+  b.store(y, Index::axis(0) * 8192 + Index::axis(1), b.map(Op::neg, {value}));
+  EXPECT_EQ(
+      test::kernel_part(emitted(b.kernel).text),
+      R"(extern "C" __global__ void __launch_bounds__(512) map(const bf16* __restrict__ in0, bf16* __restrict__ out0) {
+  __shared__ transpose_tile<bf16, 64, 64> t0;
+  const int tile_i1 = (int)(blockIdx.x % 128);
+  const int tile_i0 = (int)(blockIdx.x / 128);
+  const int first_i0 = tile_i0 * 64, first_i1 = tile_i1 * 64;
+  fill_tile<8, 512>(t0, 64, 64, [&](int row, int column) {
+    const int i0 = first_i0 + row, i1 = first_i1 + column;
+    return load<8, 8>(in0 + i0 + 4096 * i1);
+  });
+  __syncthreads();
+  #pragma unroll
+  for (int slot = 0; slot < 512; slot += 512) {
+    const int row = slot / 8 + (int)(threadIdx.x / 8);
+    const int column = (int)(threadIdx.x % 8) * 8;
+    const int i0 = first_i0 + row, i1 = first_i1 + column;
+    const pack<bf16, 8> x0 = t0.get<8>(row, column);
+    pack<bf16, 8> y0;
+    #pragma unroll
+    for (int j = 0; j < 8; ++j) {
+      const float v0 = bf16_to_f32(x0[j]);
+      const float v1 = -v0;  // neg
+      y0[j] = f32_to_bf16(v1);
+    }
+    store_streaming<8, 8>(out0 + 8192 * i0 + i1, y0);
+  }
+}
+)");
+}
+
+TEST(CudaMap, TilesBeyondTheEdgesAreCut) {
+  const Dim columns = Dim::symbol("columns");
+  KernelBuilder b(ir::KernelClass::map, {{"i0", columns}, {"i1", rows}});
+  const int x = b.input(DType::f32, {rows, columns}), scale = b.input(DType::f32, {rows});
+  const int y = b.output(DType::f32, {columns, rows});
+  const InstrId value = b.load(x, Index::axis(1) * columns + Index::axis(0));
+  b.store(y, Index::axis(0) * rows + Index::axis(1), b.map(Op::mul, {value, b.load(scale, Index::axis(1))}));
+  b.kernel.dims = {"rows", "columns"};
+  b.kernel.symbols["rows"] = {1, 1 << 15, 4};
+  b.kernel.symbols["columns"] = {1, 1 << 15, 1};
+  const Source source = emitted(b.kernel);
+  EXPECT_EQ(print(b.kernel.schedule), "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1");
+  test::expect_lines(source.text, {"fill_tile<1, 512>(t0, n1 - first_i0, n0 - first_i1, [&](int row, int column) {",
+                                   "const bool inside = i0 < n1 && i1 < n0;", "if (!inside) continue;"});
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 65}, {"columns", 64}}), 2);
 }
 
 TEST(CudaMap, VectorsCrossTheEndsOfOddRows) {

@@ -61,7 +61,7 @@ Dim emit_place(Writer& out, const Tiling& tiling) {
 
 // What is left of an axis from the tile's first point on: "64", or "n0 - first_i0".
 std::string limit(const Tiling& tiling, const std::string& axis, const Dim& extent, int size) {
-  if (divides(size, extent)) return fmt::format("({}){}", index_type(tiling.kernel), size);
+  if (divides(size, extent)) return fmt::format("{}{}", tiling.kernel.wide_index ? "(i64)" : "", size);
   return fmt::format("{} - first_{}", dim_text(extent, names_of(tiling.kernel)), axis);
 }
 
@@ -78,6 +78,34 @@ void emit_fill(Writer& out, const Tiling& tiling, std::size_t which) {
   out.close("});");
 }
 
+// "i0 < n0 && i1 < n1", or nothing where tiles divide the axes.
+std::string inside_of(const Tiling& tiling) {
+  std::string inside;
+  const auto require = [&](const std::string& axis, const Dim& extent, int size) {
+    if (!divides(size, extent))
+      inside += fmt::format("{}{} < {}", inside.empty() ? "" : " && ", axis, dim_text(extent, names_of(tiling.kernel)));
+  };
+  require(tiling.row(), tiling.rows(), tiling.schedule.tile_rows);
+  require(tiling.column(), tiling.columns(), tiling.schedule.tile_columns);
+  return inside;
+}
+
+// Beyond the edges nothing is stored, and nothing but the tiles is read.
+void emit_inside(Writer& out, const Tiling& tiling, Points& points) {
+  const std::string inside = inside_of(tiling);
+  if (inside.empty()) return;
+  out.line(fmt::format("const bool inside = {};", inside));
+  const bool only_tiles = std::all_of(points.instrs.begin(), points.instrs.end(), [&](InstrId id) {
+    return tiling.kernel.instr(id).kind != InstrKind::load ||
+           std::find(tiling.loads.begin(), tiling.loads.end(), id) != tiling.loads.end();
+  });
+  if (only_tiles) {
+    points.condition = "inside";
+  } else {
+    out.line("if (!inside) continue;");
+  }
+}
+
 void emit_work(Writer& out, const Tiling& tiling) {
   const Kernel& kernel = tiling.kernel;
   const MapSchedule& schedule = tiling.schedule;
@@ -89,21 +117,14 @@ void emit_work(Writer& out, const Tiling& tiling) {
   out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
   out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
   define_point(out, tiling);
-  std::string outside;
-  const auto check = [&](const std::string& axis, const Dim& extent, int size) {
-    if (!divides(size, extent))
-      outside += fmt::format("{}{} >= {}", outside.empty() ? "" : " || ", axis, dim_text(extent, names_of(kernel)));
-  };
-  check(tiling.row(), tiling.rows(), schedule.tile_rows);
-  check(tiling.column(), tiling.columns(), schedule.tile_columns);
-  if (!outside.empty()) out.line(fmt::format("if ({}) continue;", outside));
+  Points points = map_points(kernel, schedule);
+  points.held = tiling.loads;
+  emit_inside(out, tiling, points);
   for (InstrId load : tiling.loads) {
     const DType stored = kernel.operands[static_cast<std::size_t>(kernel.instr(load).access.operand)].dtype;
     out.line(fmt::format("const {} x{} = t{}.get<{}>(row, column);", pack_type(stored, schedule.vector), load, load,
                          schedule.vector));
   }
-  Points points = map_points(kernel, schedule);
-  points.held = tiling.loads;
   emit_points(out, kernel, points);
   out.close();
 }
