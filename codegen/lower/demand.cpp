@@ -130,11 +130,14 @@ class Demand {
     return add(std::move(instr));
   }
 
-  InstrId load(int operand, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
+  // An array without elements is never read, but an emitter may take a load that stands still along a loop ahead of
+  // it, and the loop then turns out empty: a guard that never holds keeps the address from being followed.
+  InstrId load(int operand, const ir::Type& type, const Coordinates& at, std::vector<Guard> guards) {
+    if (element_count(type.shape).bounds(kernel_.symbols).max == 0) guards.push_back({Index(0), Dim(0)});
     Instr instr;
     instr.kind = InstrKind::load;
     instr.dtype = type.dtype;
-    instr.access = {operand, linearize(at, type.shape), guards};
+    instr.access = {operand, linearize(at, type.shape), std::move(guards)};
     return add(std::move(instr));
   }
 

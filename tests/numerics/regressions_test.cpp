@@ -48,6 +48,26 @@ TEST_P(Regressions, AxesWithoutElements) {
   })");
 }
 
+// The one column of b stands still along both of its axes, so its load once stood ahead of the loop over no depth.
+TEST_P(Regressions, ProductsWithoutDepth) {
+  check(R"(graph no_depth(a: f64[0], b: f64[1, 0], x: f8e4m3[0], w: f8e4m3[1, 0], m: f32[3, n], k: f32[n, 5]) {
+    y = linear(a, b)
+    z = linear(x, w)
+    t = matmul(m, k)
+    return y, z, t
+  })",
+        {{{"n", 0}}, {{"n", 1}}, {{"n", 3}}});
+}
+
+TEST_P(Regressions, AttentionOverNoKeys) {
+  check(R"(graph no_keys(q: f32[2, 1, 8], k: f32[2, n, 8], v: f32[2, n, 8], e: f32[2, 3, n], f: f32[2, 5, n]) {
+    y = attention(q, k, v)
+    z = matmul(softmax(matmul(e, transpose(f, perm=[0, 2, 1]))), f)
+    return y, z
+  })",
+        {{{"n", 0}}, {{"n", 1}}, {{"n", 3}}});
+}
+
 TEST_P(Regressions, IntermediatesWithoutElements) {
   check(R"(graph nothing(x: f32[n, 8], w: f32[8, 4]) {
     h = matmul(x, w)
