@@ -15,7 +15,7 @@ constexpr int kWidest = 16;  // elements
 bool tile_is_legal(const Kernel& kernel, const MapSchedule& s) {
   const int per_row = s.tile_columns / s.vector;
   return s.unroll == 1 && per_row >= 1 && s.threads % per_row == 0 && s.tile_rows * per_row % s.threads == 0 &&
-         transpose_bytes(kernel, transposed_loads(kernel, s.tile_axis), s.tile_rows, s.tile_columns) <=
+         transpose_bytes(kernel, transposed_along(kernel, s.tile_axis), s.tile_rows, s.tile_columns) <=
              kStaticSharedBytes;
 }
 

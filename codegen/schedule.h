@@ -21,11 +21,11 @@ struct MapSchedule {
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   std::int64_t grain = 0;  ///< CPU: elements of one task
 
-  // CUDA: loads that are contiguous along another axis than the stores pass through a tile in shared memory.
-  int tile_axis = -1;    ///< the axis along which those loads are contiguous; -1: none, and no tile
+  // CUDA: accesses that are contiguous along another axis than the innermost pass through a tile in shared memory.
+  int tile_axis = -1;    ///< the axis along which those accesses are contiguous; -1: none, and no tile
   int tile_rows = 0;     ///< extent of a block's tile along tile_axis
   int tile_columns = 0;  ///< and along the innermost axis
-  int tile_vector = 1;   ///< consecutive elements along tile_axis that a thread loads, as far as alignment allows
+  int tile_vector = 1;   ///< consecutive elements along tile_axis that a thread moves, as far as alignment allows
 };
 
 /// Who works on one row (one point of the kept axes).

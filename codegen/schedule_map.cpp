@@ -76,13 +76,14 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
 // Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
 constexpr std::int64_t kTransposedExtent = 16;
 
-// Every store writes along the innermost axis.
-bool stores_rows(const Kernel& kernel) {
+// Every store writes along the innermost axis, or is among `transposed`.
+bool stores_are_contiguous(const Kernel& kernel, const Transposed& transposed) {
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
-  return std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+  const auto along_inner = std::count_if(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
     const auto step = store.access.offset.coefficient(inner);
     return step && (step->is(1) || step->is(0));
   });
+  return static_cast<std::size_t>(along_inner) + transposed.stores.size() == kernel.stores.size();
 }
 
 // Blocks of tiles of `size` x `size`, when the extents are known.
@@ -99,13 +100,17 @@ std::int64_t least_tiles(const Kernel& kernel, int axis, int size) {
 // A tile wide enough for 128 bytes of each load on one side, as far as the extents fill it and shared memory holds it.
 void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   const int axis = transposed_axis(kernel);
-  if (axis < 0 || !stores_rows(kernel)) return;
+  if (axis < 0) return;
+  const Transposed transposed = transposed_along(kernel, axis);
+  if (!stores_are_contiguous(kernel, transposed)) return;
   const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
   const std::int64_t rows = extent(axis), columns = extent(static_cast<int>(kernel.axes.size()) - 1);
   if (rows < kTransposedExtent || columns < kTransposedExtent) return;
-  const std::vector<InstrId> loads = transposed_loads(kernel, axis);
+  std::vector<Access> accesses;
+  for (InstrId load : transposed.loads) accesses.push_back(kernel.instr(load).access);
+  for (int store : transposed.stores) accesses.push_back(kernel.stores[static_cast<std::size_t>(store)].access);
   std::int64_t narrowest = 8;
-  for (InstrId load : loads) narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load).access));
+  for (const Access& access : accesses) narrowest = std::min(narrowest, element_bytes(kernel, access));
   const int widest = narrowest == 1 ? 128 : narrowest == 8 ? 32 : 64;
   const bool few = least_tiles(kernel, axis, widest) < 2 * target.multiprocessors;
   const auto fitting = [&](std::int64_t size) {
@@ -114,10 +119,10 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   schedule.tile_axis = axis;
   schedule.tile_rows = fitting(rows);
   schedule.tile_columns = fitting(columns);
-  while (transpose_bytes(kernel, loads, schedule.tile_rows, schedule.tile_columns) > kStaticSharedBytes)
+  while (transpose_bytes(kernel, transposed, schedule.tile_rows, schedule.tile_columns) > kStaticSharedBytes)
     (schedule.tile_rows > schedule.tile_columns ? schedule.tile_rows : schedule.tile_columns) /= 2;
-  for (InstrId load : loads)
-    schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, load, axis, 16));
+  for (const Access& access : accesses)
+    schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, access, axis, 16));
   schedule.vector = std::min(schedule.vector, schedule.tile_columns);
   const int points = schedule.tile_rows * schedule.tile_columns;
   schedule.threads = std::min(points >= 64 * 64 ? 512 : 256, points / schedule.vector);

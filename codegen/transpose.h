@@ -1,6 +1,6 @@
-// Loads of a Map kernel that are contiguous along another axis than the innermost one, along which it stores: read as
-// they lie, each transaction of memory would serve one element. Used by the schedule, which decides on a tile in shared
-// memory, and by the CUDA emitter, which fills it.
+// Accesses of a Map kernel that are contiguous along another axis than the innermost one: made as they come, each
+// transaction of memory would serve one element. Used by the schedule, which decides on tiles in shared memory, and by
+// the CUDA emitter, which fills them.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,23 @@ namespace tenon::codegen {
 /// Shared memory that a kernel may declare in its text.
 constexpr std::int64_t kStaticSharedBytes = 48 << 10;
 
-/// The loads that are contiguous along `axis` and strided along the innermost one. Gathers are none.
-std::vector<InstrId> transposed_loads(const Kernel& kernel, int axis);
+/// What crosses from one direction to the other: loads (instructions) and stores (indices into Kernel::stores) that are
+/// contiguous along `axis` and strided along the innermost one. Gathers and guarded stores are none.
+struct Transposed {
+  std::vector<InstrId> loads;
+  std::vector<int> stores;
+  bool empty() const { return loads.empty() && stores.empty(); }
+};
+Transposed transposed_along(const Kernel& kernel, int axis);
 
-/// The axis with the most bytes in transposed loads; -1 when there are none.
+/// The axis with the most bytes in transposed accesses; -1 when there are none.
 int transposed_axis(const Kernel& kernel);
 
-/// The widest vector up to `limit` and 16 bytes by which `load` may be read along `axis`, whole vectors being inside or
-/// outside the domain.
-int transposed_vector(const Kernel& kernel, InstrId load, int axis, int limit);
+/// The widest vector up to `limit` and 16 bytes by which `access` may be made along `axis`, whole vectors being inside
+/// or outside the domain.
+int transposed_vector(const Kernel& kernel, const Access& access, int axis, int limit);
 
-/// Bytes of shared memory of the tiles of `loads`: transpose_tile of the prelude (transpose.cuh).
-std::int64_t transpose_bytes(const Kernel& kernel, const std::vector<InstrId>& loads, int rows, int columns);
+/// Bytes of shared memory of one tile for each: transpose_tile of the prelude (transpose.cuh).
+std::int64_t transpose_bytes(const Kernel& kernel, const Transposed& transposed, int rows, int columns);
 
 }  // namespace tenon::codegen

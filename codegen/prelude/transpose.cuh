@@ -29,6 +29,44 @@ struct __align__(16) transpose_tile {
     }
     return x;
   }
+  template <int N>
+  __device__ __forceinline__ void put(int row, int column, const pack<T, N>& x) {
+    constexpr int piece = N < word ? N : word;
+#pragma unroll
+    for (int i = 0; i < N; i += piece) {
+      chunk<T, piece> part;
+#pragma unroll
+      for (int j = 0; j < piece; ++j) part.element[j] = x[i + j];
+      *reinterpret_cast<chunk<T, piece>*>(at(row, column + i)) = part;
+    }
+  }
+};
+
+//@ tile_walk
+// How `threads` threads go over a tile down its columns: `vector` rows of `group` columns a thread and round. They lie
+// along a panel of lanes * vector rows, then along the columns; a round is some columns or panels on.
+template <class Tile, int vector, int threads>
+struct tile_walk {
+  static constexpr int bytes = (int)sizeof(typename Tile::type);
+  static constexpr int group = vector > 1 ? Tile::word : 1;   // columns whose elements share a word
+  static constexpr int wide = 128 / bytes / vector;           // lanes that move 128 bytes
+  static constexpr int fitting = Tile::rows / vector < 32 ? Tile::rows / vector : 32;
+  static constexpr int lanes = wide < fitting ? wide : fitting;
+  static constexpr int groups = Tile::columns / group;
+  static constexpr int slots = Tile::rows / vector * groups;
+  static constexpr int rounds = (slots + threads - 1) / threads;
+  static constexpr int step = threads / lanes;
+  static constexpr int rounds_of_panel = step < groups ? groups / step : 1;
+  static constexpr int panels_of_round = step < groups ? 1 : step / groups;
+  static_assert(threads % lanes == 0 && groups % (step < groups ? step : groups) == 0, "powers of two");
+
+  const int first_row = (int)(threadIdx.x % lanes + threadIdx.x / lanes / groups * lanes) * vector;
+  const int first_column = (int)(threadIdx.x / lanes % groups) * group;
+  const bool takes_part = slots >= threads || threadIdx.x < slots;
+  __device__ __forceinline__ int row(int round) const {
+    return first_row + round / rounds_of_panel * panels_of_round * lanes * vector;
+  }
+  __device__ __forceinline__ int column(int round) const { return first_column + round % rounds_of_panel * step * group; }
 };
 
 //@ fill_tile
@@ -37,47 +75,56 @@ struct __align__(16) transpose_tile {
 template <int vector, int threads, class T, int rows, int columns, class Index, class Load>
 __device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
                                           Load load) {
-  constexpr int group = vector > 1 ? transpose_tile<T, rows, columns>::word : 1;  // columns whose elements share a word
-  constexpr int wide = 128 / (int)sizeof(T) / vector;                             // lanes that read 128 bytes
-  constexpr int fitting = rows / vector < 32 ? rows / vector : 32;
-  constexpr int lanes = wide < fitting ? wide : fitting;
-  constexpr int groups = columns / group;
-  constexpr int slots = rows / vector * groups;
-  constexpr int rounds = (slots + threads - 1) / threads;
+  const tile_walk<transpose_tile<T, rows, columns>, vector, threads> walk;
+  constexpr int group = walk.group, rounds = walk.rounds;
   constexpr int most = 64 / (group * vector * (int)sizeof(T));
   constexpr int held_rounds = rounds < most ? rounds : most < 1 ? 1 : most > 16 ? 16 : most;
-  // The threads lie along a panel of lanes * vector rows, then along the columns; a round is some columns or panels on.
-  constexpr int step = threads / lanes;
-  constexpr int rounds_of_panel = step < groups ? groups / step : 1;
-  constexpr int panels_of_round = step < groups ? 1 : step / groups;
-  static_assert(threads % lanes == 0 && groups % (step < groups ? step : groups) == 0, "powers of two");
-  const int first_row = (int)(threadIdx.x % lanes + threadIdx.x / lanes / groups * lanes) * vector;
-  const int first_column = (int)(threadIdx.x / lanes % groups) * group;
-  const bool takes_part = slots >= threads || threadIdx.x < slots;
 #pragma unroll
   for (int first = 0; first < rounds; first += held_rounds) {
     pack<T, vector> held[held_rounds][group];
 #pragma unroll
     for (int i = 0; i < held_rounds; ++i) {
-      const int row = first_row + (first + i) / rounds_of_panel * panels_of_round * lanes * vector;
-      const int column = first_column + (first + i) % rounds_of_panel * step * group;
+      const int row = walk.row(first + i), column = walk.column(first + i);
 #pragma unroll
       for (int g = 0; g < group; ++g)
-        held[i][g] = takes_part && row < row_limit && column + g < column_limit ? load(row, column + g)
-                                                                                : pack<T, vector>{};
+        held[i][g] = walk.takes_part && row < row_limit && column + g < column_limit ? load(row, column + g)
+                                                                                     : pack<T, vector>{};
     }
-    if (!takes_part) break;
+    if (!walk.takes_part) break;
 #pragma unroll
     for (int i = 0; i < held_rounds; ++i) {
-      const int row = first_row + (first + i) / rounds_of_panel * panels_of_round * lanes * vector;
-      const int column = first_column + (first + i) % rounds_of_panel * step * group;
+      const int row = walk.row(first + i), column = walk.column(first + i);
 #pragma unroll
       for (int j = 0; j < vector; ++j) {
-        chunk<T, group> part;
+        pack<T, group> part;
 #pragma unroll
-        for (int g = 0; g < group; ++g) part.element[g] = held[i][g][j];
-        *reinterpret_cast<chunk<T, group>*>(tile.at(row + j, column)) = part;
+        for (int g = 0; g < group; ++g) part[g] = held[i][g][j];
+        tile.put(row + j, column, part);
       }
     }
+  }
+}
+
+//@ flush_tile
+// The way back: store(row, column, x) takes `vector` elements of a column from `row` on, within the limits.
+template <int vector, int threads, class T, int rows, int columns, class Index, class Store>
+__device__ __forceinline__ void flush_tile(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
+                                           Store store) {
+  const tile_walk<transpose_tile<T, rows, columns>, vector, threads> walk;
+  constexpr int group = walk.group, rounds = walk.rounds;
+  if (!walk.takes_part) return;
+#pragma unroll
+  for (int round = 0; round < rounds; ++round) {
+    const int row = walk.row(round), column = walk.column(round);
+    pack<T, vector> x[group];
+#pragma unroll
+    for (int j = 0; j < vector; ++j) {
+      const pack<T, group> part = tile.template get<group>(row + j, column);
+#pragma unroll
+      for (int g = 0; g < group; ++g) x[g][j] = part[g];
+    }
+#pragma unroll
+    for (int g = 0; g < group; ++g)
+      if (row < row_limit && column + g < column_limit) store(row, column + g, x[g]);
   }
 }

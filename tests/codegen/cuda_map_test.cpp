@@ -246,8 +246,10 @@ TEST(CudaMap, UnrollGivesAThreadSeveralVectors) {
   kernel.schedule = MapSchedule{.threads = 128, .vector = 4, .unroll = 2};
   const Source source = emitted(kernel, false);
   test::expect_lines(
-      source.text, {"for (int u = 0; u < 2; ++u) {",
-                    "const u32 point = ((blockIdx.x * 2 + u) * 128 + threadIdx.x) * 4;", "if (point >= 4000) break;"});
+      source.text, {"pack<float, 4> x0[2];", "for (int u = 0; u < 2; ++u) {",
+                    "const u32 point = ((blockIdx.x * 2 + u) * 128 + threadIdx.x) * 4;", "if (point + 4 > 4000) break;",
+                    "x0[u] = load<4, 4>(in0 + i0);", "for (int u = 0; u < 2; ++u) {", "if (point >= 4000) break;",
+                    "const float v0 = x0[u][j];", "store<4, 4>"});
   EXPECT_TRUE(source.launch.grid_x.is(4));
 }
 

@@ -296,6 +296,19 @@ TEST(CudaNumerics, TransposesOfPaddedAndSlicedOperands) {
       "graph g(x: bf16[64, 80]) { y = transpose(slice(x, axis=[0, 1], start=[1, 8], stop=[64, 80])); return y }");
 }
 
+TEST(CudaNumerics, TransposedResultsLeaveThroughSharedMemory) {
+  for (const char* dtype : {"bf16", "f32", "u8", "f64"}) {
+    const std::string text = "graph g(x: " + std::string(dtype) + "[m, n], r: " + dtype +
+                             "[m]) {\n  y = add(x, reshape(r, shape=[m, 1]))\n"
+                             "  z = transpose(y)\n  return y, z\n}";
+    const Result run = expect_right(text, {{"m", 48}, {"n", 80}});
+    EXPECT_EQ(map_schedule(run).tile_axis, 0);
+    test::expect_lines(run.source.text, {".put(row, column, y", "__syncthreads();", "flush_tile<"});
+    test::expect_compiles_everywhere(run.source);
+    expect_right(text, {{"m", 33}, {"n", 70}});
+  }
+}
+
 TEST(CudaNumerics, ShortAxesAreTransposedWithoutATile) {
   const Result run = expect_right("graph g(x: f32[rows, 3]) { y = transpose(x); return y }", {{"rows", 40}});
   EXPECT_EQ(map_schedule(run).tile_axis, -1);

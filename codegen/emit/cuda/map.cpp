@@ -19,6 +19,7 @@ void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const 
   Points scalar = points;
   scalar.vector = 1;
   scalar.flat = false;
+  scalar.held.clear();
   out.line("#pragma unroll 1");
   out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
   decode_axes(out, kernel, 0, kernel.axes.size(), "last");
@@ -27,44 +28,88 @@ void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const 
   out.close();
 }
 
+// The vectors of one thread.
+struct Share {
+  const Kernel& kernel;
+  const MapSchedule& schedule;
+  Dim count;          // points of the domain
+  std::string total;  // the same, as text
+  bool exact;         // every thread of every block has all its vectors
+  bool whole;         // no vector is cut by the end of the domain
+
+  std::int64_t per_block() const { return std::int64_t{schedule.threads} * schedule.vector * schedule.unroll; }
+};
+
+Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
+  const std::size_t rank = kernel.axes.size();
+  const Dim count = extent_of(kernel, 0, rank);
+  const bool along_all = rank == 1 || schedule.flat;
+  const Dim& along = along_all ? count : kernel.axes.back().extent;
+  const bool whole = schedule.vector == 1 ||
+                     (rank > 0 && power_of_two_divisor(along, schedule.vector, kernel.symbols) == schedule.vector);
+  TENON_CHECK(whole || along_all, "a vector must divide the innermost of several axes");
+  Share share{kernel, schedule, count, dim_text(count, names_of(kernel)), false, whole};
+  share.exact = count.is_constant() && count.constant() % share.per_block() == 0;
+  return share;
+}
+
+// "const u32 point = (blockIdx.x * 256 + threadIdx.x) * 4;"
+void define_point(Writer& out, const Share& share) {
+  const MapSchedule& schedule = share.schedule;
+  std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
+  if (schedule.unroll > 1) block = fmt::format("({} * {} + u)", block, schedule.unroll);
+  const std::string thread = fmt::format("{} * {} + threadIdx.x", block, schedule.threads);
+  out.line(fmt::format("const {} point = {};", unsigned_index_type(share.kernel),
+                       schedule.vector > 1 ? fmt::format("({}) * {}", thread, schedule.vector) : thread));
+}
+
+void emit_vector_of_points(Writer& out, const Share& share, const Points& points) {
+  define_point(out, share);
+  if (!share.exact)
+    out.line(fmt::format("if (point >= {}) {};", share.total, share.schedule.unroll > 1 ? "break" : "return"));
+  decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
+  if (share.whole) {
+    emit_points(out, share.kernel, points);
+  } else {
+    emit_ragged(out, share.kernel, points, share.total);
+  }
+}
+
+void open_unrolled(Writer& out, const Share& share) {
+  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
+}
+
+// The loads of all vectors, so that they are under way together.
+void emit_loads_first(Writer& out, const Share& share, const Points& points) {
+  declare_held(out, share.kernel, points, share.schedule.unroll);
+  open_unrolled(out, share);
+  define_point(out, share);
+  if (!share.exact) out.line(fmt::format("if (point + {} > {}) break;", points.vector, share.total));
+  decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
+  emit_held(out, share.kernel, points);
+  out.close();
+}
+
 }  // namespace
 
 Source emit_map(const Kernel& kernel, const Target&) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
   if (schedule.tile_axis >= 0) return emit_transposing_map(kernel);
-  const Points points = map_points(kernel, schedule);
-  const std::size_t rank = kernel.axes.size();
-  const int vector = schedule.vector;
-  const Dim count = extent_of(kernel, 0, rank);
-  const bool along_all = rank == 1 || schedule.flat;
-  const Dim& along = along_all ? count : kernel.axes.back().extent;
-  const bool whole = vector == 1 || (rank > 0 && power_of_two_divisor(along, vector, kernel.symbols) == vector);
-  TENON_CHECK(whole || along_all, "a vector must divide the innermost of several axes");
-
-  const std::string total = dim_text(count, names_of(kernel));
-  const std::int64_t per_block = std::int64_t{schedule.threads} * vector * schedule.unroll;
-  const std::string type = unsigned_index_type(kernel);
-
+  const Share share = share_of(kernel, schedule);
+  Points points = map_points(kernel, schedule);
   Writer out(1);
-  std::string block = kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
-  if (schedule.unroll > 1) {
-    out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", schedule.unroll));
-    block = fmt::format("({} * {} + u)", block, schedule.unroll);
-  }
-  const std::string thread = fmt::format("{} * {} + threadIdx.x", block, schedule.threads);
-  out.line(fmt::format("const {} point = {};", type, vector > 1 ? fmt::format("({}) * {}", thread, vector) : thread));
-  const bool exact = count.is_constant() && count.constant() % per_block == 0;
-  if (!exact) out.line(fmt::format("if (point >= {}) {};", total, schedule.unroll > 1 ? "break" : "return"));
-  decode_axes(out, kernel, 0, rank, "point");
-  if (whole) {
-    emit_points(out, kernel, points);
+  if (schedule.unroll == 1) {
+    emit_vector_of_points(out, share, points);
   } else {
-    emit_ragged(out, kernel, points, total);
+    points.held = vector_loads(kernel, points);
+    points.held_index = "[u]";
+    if (!points.held.empty()) emit_loads_first(out, share, points);
+    open_unrolled(out, share);
+    emit_vector_of_points(out, share, points);
+    out.close();
   }
-  if (schedule.unroll > 1) out.close();
-
   LaunchRule launch;
-  launch.grid_x = blocks_of(count, per_block);
+  launch.grid_x = blocks_of(share.count, share.per_block());
   launch.block = schedule.threads;
   return finish(kernel, out, launch);
 }

@@ -1,6 +1,6 @@
-// Map kernels whose loads lie across their stores: a block has a tile of the innermost axis and of the one along which
-// those loads are contiguous. It reads their elements along the latter into shared memory, and then does the kernel's
-// work along the former, the elements coming from there.
+// Map kernels with accesses along two axes: a block has a tile of the innermost axis and of the one along which the
+// transposed accesses are contiguous. It reads those loads along the latter into shared memory, does the kernel's work
+// along the former, the elements coming from there, and leaves transposed stores there to be written along the latter.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Tiling {
   const Kernel& kernel;
   const MapSchedule& schedule;
   int row_axis, column_axis;
-  std::vector<InstrId> loads;
+  Transposed transposed;
 
   const std::string& row() const { return kernel.axes[static_cast<std::size_t>(row_axis)].name; }
   const std::string& column() const { return kernel.axes[static_cast<std::size_t>(column_axis)].name; }
@@ -30,7 +30,7 @@ struct Tiling {
 Tiling tiling_of(const Kernel& kernel) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
   return {kernel, schedule, schedule.tile_axis, static_cast<int>(kernel.axes.size()) - 1,
-          transposed_loads(kernel, schedule.tile_axis)};
+          transposed_along(kernel, schedule.tile_axis)};
 }
 
 bool divides(int size, const Dim& extent) { return extent.is_constant() && extent.constant() % size == 0; }
@@ -65,16 +65,41 @@ std::string limit(const Tiling& tiling, const std::string& axis, const Dim& exte
   return fmt::format("{} - first_{}", dim_text(extent, names_of(tiling.kernel)), axis);
 }
 
-void emit_fill(Writer& out, const Tiling& tiling, std::size_t which) {
+DType stored_dtype(const Tiling& tiling, const Access& access) {
+  return tiling.kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
+}
+
+void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, const Access& access) {
+  out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling, access)),
+                       tiling.schedule.tile_rows, tiling.schedule.tile_columns, name));
+}
+
+// "<8, 512>(t0, 64, 64": threads move `vector` elements along the rows of a tile within the axes' extents.
+std::string walk(const Tiling& tiling, const std::string& tile, int vector) {
+  return fmt::format("<{}, {}>({}, {}, {}", vector, tiling.schedule.threads, tile,
+                     limit(tiling, tiling.row(), tiling.rows(), tiling.schedule.tile_rows),
+                     limit(tiling, tiling.column(), tiling.columns(), tiling.schedule.tile_columns));
+}
+
+void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
   const Kernel& kernel = tiling.kernel;
-  const MapSchedule& schedule = tiling.schedule;
-  const InstrId load = tiling.loads[which];
-  const int vector = transposed_vector(kernel, load, tiling.row_axis, schedule.tile_vector);
-  out.open(fmt::format("fill_tile<{}, {}>(t{}, {}, {}, [&](int row, int column) {{", vector, schedule.threads, load,
-                       limit(tiling, tiling.row(), tiling.rows(), schedule.tile_rows),
-                       limit(tiling, tiling.column(), tiling.columns(), schedule.tile_columns)));
+  const int vector = transposed_vector(kernel, kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile_vector);
+  out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
   out.line(fmt::format("return {};", vector_load(kernel, load, tiling.row_axis, vector, names_of(kernel))));
+  out.close("});");
+}
+
+void emit_flush(Writer& out, const Tiling& tiling, int index) {
+  const Kernel& kernel = tiling.kernel;
+  const Access& access = kernel.stores[static_cast<std::size_t>(index)].access;
+  const int vector = transposed_vector(kernel, access, tiling.row_axis, tiling.schedule.tile_vector);
+  out.open(fmt::format("flush_tile{}, [&](int row, int column, const {}& x) {{",
+                       walk(tiling, fmt::format("u{}", index), vector),
+                       pack_type(stored_dtype(tiling, access), vector)));
+  define_point(out, tiling);
+  out.line(fmt::format("{0}<{1}, {1}>({2}, x);", tiling.schedule.streaming && vector > 1 ? "store_streaming" : "store",
+                       vector, address(kernel, access, names_of(kernel))));
   out.close("});");
 }
 
@@ -97,7 +122,8 @@ void emit_inside(Writer& out, const Tiling& tiling, Points& points) {
   out.line(fmt::format("const bool inside = {};", inside));
   const bool only_tiles = std::all_of(points.instrs.begin(), points.instrs.end(), [&](InstrId id) {
     return tiling.kernel.instr(id).kind != InstrKind::load ||
-           std::find(tiling.loads.begin(), tiling.loads.end(), id) != tiling.loads.end();
+           std::find(tiling.transposed.loads.begin(), tiling.transposed.loads.end(), id) !=
+               tiling.transposed.loads.end();
   });
   if (only_tiles) {
     points.condition = "inside";
@@ -118,13 +144,13 @@ void emit_work(Writer& out, const Tiling& tiling) {
   out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
   define_point(out, tiling);
   Points points = map_points(kernel, schedule);
-  points.held = tiling.loads;
+  points.held = tiling.transposed.loads;
+  points.kept = tiling.transposed.stores;
   emit_inside(out, tiling, points);
-  for (InstrId load : tiling.loads) {
-    const DType stored = kernel.operands[static_cast<std::size_t>(kernel.instr(load).access.operand)].dtype;
-    out.line(fmt::format("const {} x{} = t{}.get<{}>(row, column);", pack_type(stored, schedule.vector), load, load,
+  for (InstrId load : tiling.transposed.loads)
+    out.line(fmt::format("const {0} x{1} = t{1}.get<{2}>(row, column);",
+                         pack_type(stored_dtype(tiling, kernel.instr(load).access), schedule.vector), load,
                          schedule.vector));
-  }
   emit_points(out, kernel, points);
   out.close();
 }
@@ -133,20 +159,20 @@ void emit_work(Writer& out, const Tiling& tiling) {
 
 Source emit_transposing_map(const Kernel& kernel) {
   const Tiling tiling = tiling_of(kernel);
-  const MapSchedule& schedule = tiling.schedule;
-  TENON_CHECK(!tiling.loads.empty(), "a tile without loads");
+  const Transposed& transposed = tiling.transposed;
+  TENON_CHECK(!transposed.empty(), "tiles of nothing");
   Writer out(1);
-  for (InstrId load : tiling.loads) {
-    const DType stored = kernel.operands[static_cast<std::size_t>(kernel.instr(load).access.operand)].dtype;
-    out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> t{};", storage_type(stored), schedule.tile_rows,
-                         schedule.tile_columns, load));
-  }
+  for (InstrId load : transposed.loads) declare_tile(out, tiling, fmt::format("t{}", load), kernel.instr(load).access);
+  for (int store : transposed.stores)
+    declare_tile(out, tiling, fmt::format("u{}", store), kernel.stores[static_cast<std::size_t>(store)].access);
   LaunchRule launch;
   launch.grid_x = emit_place(out, tiling);
-  launch.block = schedule.threads;
-  for (std::size_t which = 0; which < tiling.loads.size(); ++which) emit_fill(out, tiling, which);
-  out.line("__syncthreads();");
+  launch.block = tiling.schedule.threads;
+  for (InstrId load : transposed.loads) emit_fill(out, tiling, load);
+  if (!transposed.loads.empty()) out.line("__syncthreads();");
   emit_work(out, tiling);
+  if (!transposed.stores.empty()) out.line("__syncthreads();");
+  for (int store : transposed.stores) emit_flush(out, tiling, store);
   return finish(kernel, out, launch);
 }
 

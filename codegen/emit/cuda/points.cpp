@@ -57,8 +57,11 @@ bool store_varies(const Kernel& kernel, const Store& store, const Points& points
 }
 
 // The width at which a store leaves as a vector, or 0.
-int store_width(const Kernel& kernel, const Store& store, const Points& points) {
-  return points.vector > 1 && store_varies(kernel, store, points) ? width_of(kernel, store.access, points) : 0;
+int store_width(const Kernel& kernel, int index, const Points& points) {
+  if (points.vector == 1) return 0;
+  if (contains(points.kept, index)) return points.vector;
+  const Store& store = kernel.stores[static_cast<std::size_t>(index)];
+  return store_varies(kernel, store, points) ? width_of(kernel, store.access, points) : 0;
 }
 
 // Point j of a vector that is there already.
@@ -123,17 +126,21 @@ void declare_packed(Writer& out, const Points& points) {
 }
 
 void emit_vector_store(Writer& out, const Kernel& kernel, const Points& points, int index, const Names& names) {
+  if (contains(points.kept, index)) {
+    out.line(fmt::format("u{0}.put(row, column, y{0});", index));
+    return;
+  }
   const Store& store = kernel.stores[static_cast<std::size_t>(index)];
   const std::string guard = condition_prefix(points.condition, guard_text(store.access.guards, names));
   out.line(fmt::format("{}{}<{}, {}>({}, y{});", guard, points.streaming ? "store_streaming" : "store", points.vector,
-                       store_width(kernel, store, points), address(kernel, store.access, names), index));
+                       store_width(kernel, index, points), address(kernel, store.access, names), index));
 }
 
 // The loop over the points of a vector.
 void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const std::vector<InstrId>& vectors) {
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
-    if (store_width(kernel, store, points) != 0)
+    if (store_width(kernel, index, points) != 0)
       out.line(fmt::format("{} y{};", pack_type(stored_dtype(kernel, store.access), points.vector), index));
   }
   out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", points.vector));
@@ -153,7 +160,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (!store_varies(kernel, store, points)) continue;
-    if (store_width(kernel, store, points) == 0) {
+    if (store_width(kernel, index, points) == 0) {
       out.line(conditional_store(kernel, store, names, points.condition));
     } else {
       out.line(fmt::format("y{}[j] = {};", index,
@@ -184,8 +191,7 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
   declare_packed(out, points);
   emit_loop(out, kernel, points, vectors);
   for (int index : points.stores)
-    if (store_width(kernel, kernel.stores[static_cast<std::size_t>(index)], points) != 0)
-      emit_vector_store(out, kernel, points, index, names);
+    if (store_width(kernel, index, points) != 0) emit_vector_store(out, kernel, points, index, names);
 }
 
 // The stores that do not belong to the points of a vector.
@@ -193,6 +199,12 @@ void emit_single_stores(Writer& out, const Kernel& kernel, const Points& points)
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (points.vector > 1 && store_varies(kernel, store, points)) continue;
+    if (contains(points.kept, index)) {
+      out.line(fmt::format("*u{}.at(row, column) = {};", index,
+                           encoded(value_name(kernel, store.value), kernel.instr(store.value).dtype,
+                                   stored_dtype(kernel, store.access))));
+      continue;
+    }
     out.line(conditional_store(kernel, store, names_of(kernel), points.condition));
   }
 }
@@ -212,6 +224,33 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   points.flat = schedule.flat && schedule.vector > 1;
   points.streaming = schedule.streaming;
   return points;
+}
+
+std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
+  std::vector<InstrId> loads;
+  for (InstrId id : points.instrs)
+    if (points.vector > 1 && kernel.instr(id).kind == InstrKind::load && varies(kernel, id, points) &&
+        width_of(kernel, kernel.instr(id).access, points) != 0)
+      loads.push_back(id);
+  return loads;
+}
+
+void declare_held(Writer& out, const Kernel& kernel, const Points& points, int count) {
+  for (InstrId id : points.held)
+    out.line(
+        fmt::format("{} x{}[{}];", pack_type(stored_dtype(kernel, kernel.instr(id).access), points.vector), id, count));
+}
+
+void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
+  const Names names = names_of(kernel);
+  std::vector<InstrId> roots;
+  for (InstrId load : points.held) append(roots, operands_of(kernel.instr(load)));
+  for (InstrId id : needed(kernel, roots, std::vector<bool>(kernel.body.size(), false))) define(out, kernel, id, names);
+  for (InstrId load : points.held) {
+    const Access& access = kernel.instr(load).access;
+    out.line(fmt::format("x{}{} = {};", load, points.held_index,
+                         guarded_load(kernel, access, points.vector, width_of(kernel, access, points), names)));
+  }
 }
 
 std::vector<InstrId> operands_of(const Instr& instr) {

@@ -26,6 +26,7 @@ struct Points {
       held;  ///< values whose vectors x<id> are defined already: loads as they are stored, others as values
   std::string held_index;   ///< subscript of the held vectors: "[c]"
   std::string held_factor;  ///< behind a held value that is no load: " / v7"
+  std::vector<int> kept;    ///< stores into "transpose_tile u<index>" at (row, column) rather than into the operand
   InstrId packed = -1;  ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
   std::string packed_type;  ///< "bf16", "tf32"
   DType packed_dtype = DType::f32;
@@ -33,6 +34,13 @@ struct Points {
 
 /// Every store of a Map kernel with what it needs, in vectors of the innermost axis.
 Points map_points(const Kernel& kernel, const MapSchedule& schedule);
+
+/// The loads that the run makes as vectors.
+std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points);
+/// "pack<bf16, 8> x0[2];" for each of points.held.
+void declare_held(Writer& out, const Kernel& kernel, const Points& points, int count);
+/// Loads points.held, and computes what that needs: the run may follow later.
+void emit_held(Writer& out, const Kernel& kernel, const Points& points);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);
