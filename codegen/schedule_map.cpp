@@ -124,8 +124,12 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   for (const Access& access : accesses)
     schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, access, axis, 16));
   schedule.vector = std::min(schedule.vector, schedule.tile_columns);
+  // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
+  // blocks at once than large ones leave room for (bench/results/map-log.md).
+  if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
   const int points = schedule.tile_rows * schedule.tile_columns;
-  schedule.threads = std::min(points >= 64 * 64 ? 512 : 256, points / schedule.vector);
+  const int most = points >= 64 * 64 && transposed.stores.empty() ? 512 : 256;
+  schedule.threads = std::min(most, points / schedule.vector);
 }
 
 // Blocks of the kernel when the sizes are known, else as many as may be.
@@ -156,7 +160,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
-  while (schedule.tile_axis < 0 && schedule.threads > 64 && blocks(schedule, count) < target.multiprocessors)
+  while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
   schedule.streaming = schedule.vector > 1 && count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
   return schedule;

@@ -69,16 +69,16 @@ struct tile_walk {
   __device__ __forceinline__ int column(int round) const { return first_column + round % rounds_of_panel * step * group; }
 };
 
-//@ fill_tile
-// The share of one of `threads` threads in filling a tile. load(row, column) gives `vector` elements of a column from
-// `row` on; what is beyond the limits becomes 0. Loads come before the writes that wait for them.
-template <int vector, int threads, class T, int rows, int columns, class Index, class Load>
-__device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
+//@ fill_part
+// See fill_tile; `whole`: the tile is within the limits.
+template <int vector, int threads, bool whole, class T, int rows, int columns, class Index, class Load>
+__device__ __forceinline__ void fill_part(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
                                           Load load) {
   const tile_walk<transpose_tile<T, rows, columns>, vector, threads> walk;
   constexpr int group = walk.group, rounds = walk.rounds;
   constexpr int most = 64 / (group * vector * (int)sizeof(T));
   constexpr int held_rounds = rounds < most ? rounds : most < 1 ? 1 : most > 16 ? 16 : most;
+  if (!walk.takes_part) return;
 #pragma unroll
   for (int first = 0; first < rounds; first += held_rounds) {
     pack<T, vector> held[held_rounds][group];
@@ -87,10 +87,9 @@ __device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile
       const int row = walk.row(first + i), column = walk.column(first + i);
 #pragma unroll
       for (int g = 0; g < group; ++g)
-        held[i][g] = walk.takes_part && row < row_limit && column + g < column_limit ? load(row, column + g)
-                                                                                     : pack<T, vector>{};
+        held[i][g] = whole || (row < row_limit && column + g < column_limit) ? load(row, column + g)
+                                                                             : pack<T, vector>{};
     }
-    if (!walk.takes_part) break;
 #pragma unroll
     for (int i = 0; i < held_rounds; ++i) {
       const int row = walk.row(first + i), column = walk.column(first + i);
@@ -102,6 +101,20 @@ __device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile
         tile.put(row + j, column, part);
       }
     }
+  }
+}
+
+//@ fill_tile
+// The share of one of `threads` threads in filling a tile. load(row, column) gives `vector` elements of a column from
+// `row` on; what is beyond the limits becomes 0. Loads come before the writes that wait for them. Narrow loads are
+// bound by their instructions: they are only checked in tiles at the edges.
+template <int vector, int threads, class T, int rows, int columns, class Index, class Load>
+__device__ __forceinline__ void fill_tile(transpose_tile<T, rows, columns>& tile, Index row_limit, Index column_limit,
+                                          Load load) {
+  if (vector * (int)sizeof(T) < 16 && row_limit >= rows && column_limit >= columns) {
+    fill_part<vector, threads, true>(tile, row_limit, column_limit, load);
+  } else {
+    fill_part<vector, threads, false>(tile, row_limit, column_limit, load);
   }
 }
 

@@ -116,14 +116,11 @@ std::string inside_of(const Tiling& tiling) {
 }
 
 // Beyond the edges nothing is stored, and nothing but the tiles is read.
-void emit_inside(Writer& out, const Tiling& tiling, Points& points) {
-  const std::string inside = inside_of(tiling);
-  if (inside.empty()) return;
+void emit_inside(Writer& out, const Tiling& tiling, const std::string& inside, Points& points) {
   out.line(fmt::format("const bool inside = {};", inside));
+  const std::vector<InstrId>& tiled = tiling.transposed.loads;
   const bool only_tiles = std::all_of(points.instrs.begin(), points.instrs.end(), [&](InstrId id) {
-    return tiling.kernel.instr(id).kind != InstrKind::load ||
-           std::find(tiling.transposed.loads.begin(), tiling.transposed.loads.end(), id) !=
-               tiling.transposed.loads.end();
+    return tiling.kernel.instr(id).kind != InstrKind::load || std::find(tiled.begin(), tiled.end(), id) != tiled.end();
   });
   if (only_tiles) {
     points.condition = "inside";
@@ -132,7 +129,8 @@ void emit_inside(Writer& out, const Tiling& tiling, Points& points) {
   }
 }
 
-void emit_work(Writer& out, const Tiling& tiling) {
+// The kernel's work on the tile's points, those where `inside` holds.
+void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
   const Kernel& kernel = tiling.kernel;
   const MapSchedule& schedule = tiling.schedule;
   const int per_row = schedule.tile_columns / schedule.vector;
@@ -146,12 +144,38 @@ void emit_work(Writer& out, const Tiling& tiling) {
   Points points = map_points(kernel, schedule);
   points.held = tiling.transposed.loads;
   points.kept = tiling.transposed.stores;
-  emit_inside(out, tiling, points);
+  if (!inside.empty()) emit_inside(out, tiling, inside, points);
   for (InstrId load : tiling.transposed.loads)
     out.line(fmt::format("const {0} x{1} = t{1}.get<{2}>(row, column);",
                          pack_type(stored_dtype(tiling, kernel.instr(load).access), schedule.vector), load,
                          schedule.vector));
   emit_points(out, kernel, points);
+  out.close();
+}
+
+// Bytes of the narrowest vector that a thread stores.
+std::int64_t stored_bytes(const Tiling& tiling) {
+  std::int64_t bytes = 16;
+  for (const Store& store : tiling.kernel.stores)
+    bytes = std::min(bytes, tiling.schedule.vector * size_of(stored_dtype(tiling, store.access)));
+  return bytes;
+}
+
+// Narrow stores are bound by their instructions: their points are only checked in tiles at the edges.
+void emit_all_work(Writer& out, const Tiling& tiling) {
+  constexpr std::int64_t kNarrowBytes = 8;
+  const std::string inside = inside_of(tiling);
+  if (inside.empty() || stored_bytes(tiling) >= kNarrowBytes) {
+    emit_work(out, tiling, inside);
+    return;
+  }
+  const Names names = names_of(tiling.kernel);
+  out.open(fmt::format("if (first_{} + {} <= {} && first_{} + {} <= {}) {{", tiling.row(), tiling.schedule.tile_rows,
+                       dim_text(tiling.rows(), names), tiling.column(), tiling.schedule.tile_columns,
+                       dim_text(tiling.columns(), names)));
+  emit_work(out, tiling, "");
+  out.close("} else {");
+  emit_work(out, tiling, inside);
   out.close();
 }
 
@@ -170,7 +194,7 @@ Source emit_transposing_map(const Kernel& kernel) {
   launch.block = tiling.schedule.threads;
   for (InstrId load : transposed.loads) emit_fill(out, tiling, load);
   if (!transposed.loads.empty()) out.line("__syncthreads();");
-  emit_work(out, tiling);
+  emit_all_work(out, tiling);
   if (!transposed.stores.empty()) out.line("__syncthreads();");
   for (int store : transposed.stores) emit_flush(out, tiling, store);
   return finish(kernel, out, launch);
