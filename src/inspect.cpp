@@ -64,7 +64,10 @@ KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& r
   info.name = built.kernel.name;
   info.group = static_cast<int>(group);
   info.kernel_class = ir::name_of(built.kernel.kernel_class);
-  info.plan = ir::print(ir::Plan{impl.plan.graph, {impl.plan.groups[group]}, {}});
+  ir::Plan one;
+  one.graph = impl.plan.graph;
+  one.groups = {impl.plan.groups[group]};
+  info.plan = ir::print(one);
   info.kernel = codegen::print(built.kernel);
   info.schedule = codegen::print(built.kernel.schedule);
   info.source = built.source.text;

@@ -40,7 +40,8 @@ Number number(const char* name, const std::string& text) {
 constexpr Variable kVariables[] = {
     {"TENON_PRINT", "levels printed to stderr while compiling: graph, plan, schedule, kernel, source",
      [](Options& options, const std::string& text) { options.print = words(text); }},
-    {"TENON_DISABLE", "passes and features switched off: fuse, attention, siblings, duplicate, or a pass's name",
+    {"TENON_DISABLE",
+     "passes and features switched off: fuse, attention, siblings, windows, duplicate, or a pass's name",
      [](Options& options, const std::string& text) { options.disable = words(text); }},
     {"TENON_CACHE", "0 keeps no kernels on disk",
      [](Options& options, const std::string& text) { options.cache = text != "0"; }},

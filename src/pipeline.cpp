@@ -66,13 +66,16 @@ std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, 
   }
 }
 
-ir::Plan plan(const ir::Graph& graph, const Options& options) {
+ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostModel& cost) {
   ir::PlanOptions wanted;
   wanted.fuse = options.fuse;
   wanted.find_attention = !options.disable.count("attention");
   wanted.siblings = !options.disable.count("siblings");
   wanted.duplicate = !options.disable.count("duplicate");
+  wanted.window = options.disable.count("windows") ? 0 : wanted.window;
+  wanted.max_live_bytes = options.max_live_bytes;
   wanted.typical = options.typical;
+  wanted.cost = cost;
   show(options, "graph", ir::print(graph));
   ir::Plan result = ir::make_plan(graph, wanted, options.disable);
   show(options, "plan", ir::print(result));

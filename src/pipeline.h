@@ -17,7 +17,8 @@ std::shared_ptr<runtime::KernelCache> open_cache(const Options& options);
 /// The backend named "cpu", "cuda", "auto", or an architecture ("sm_90a": compiles without a device).
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options);
 
-ir::Plan plan(const ir::Graph& graph, const Options& options);
+/// The plan by the numbers of `cost`: whoever has measured a device hands its own in.
+ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostModel& cost = {});
 
 /// plan -> executable on an open backend.
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);

@@ -29,6 +29,7 @@ struct Cluster {
   KernelClass kernel_class = KernelClass::map;
   Domain domain;
   std::vector<NodeId> nodes;    ///< computed nodes, in no order; what is cloned is added at the end
+  int node_count = 0;           ///< of them; also where a piece of a larger cluster no longer lists them
   std::vector<Read> reads;      ///< by value
   std::vector<Result> results;  ///< by value: those that may be needed outside
   double slots = 0;             ///< lane instructions of one run
@@ -95,7 +96,9 @@ double bytes_of(const Context& context, const Cluster& cluster, const Read& read
 bool is_operand(const Cluster& cluster, const Layout& layout);
 /// How often a map is evaluated that is needed at `layout` of the cluster's domain.
 double evaluations(const Context& context, const Cluster& cluster, const Layout& layout);
-/// Predicted microseconds of a kernel (guides: t = L + max(M, C) + 0.05 min(M, C)).
+/// What options.cost predicts of a kernel that moves `bytes` (guides: t = L + max(M, C) + overlap * min(M, C)).
+Estimate estimate_of(const Context& context, const Cluster& cluster, double bytes);
+/// Its microseconds.
 double time_of(const Context& context, const Cluster& cluster, double bytes);
 
 // ---- legality.cpp ----------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-// Predicted time of one kernel: t = L + max(M, C) + 0.05 min(M, C), M = bytes / bandwidth, C = compute.
+// Predicted time of one kernel: t = L + max(M, C) + overlap * min(M, C), M = bytes / bandwidth, C = compute. What
+// depends on the device comes from CostModel; what depends on how kernels are written is here.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/fusion/cluster.h"
@@ -6,15 +9,12 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr double kThreads = 132 * 2048;    // resident at once: what a value that is the same everywhere costs
-constexpr double kBlockBytesPerUs = 56e3;  // one SM: 32 bytes a clock at 1.755 GHz
-constexpr double kClusterBlocks = 8;       // that can hold one row together
-constexpr double kTile = 128;              // rows or columns of a result that share one load of an operand
+constexpr double kTile = 128;  // rows or columns of a result that share one load of an operand
 
 constexpr double kLoadSlots = 1;          // a vectorised load, for each element
 constexpr double kFragmentLoadSlots = 4;  // in the layout that tensor cores give a result
 
-double megabytes_us(double bytes, double gigabytes_s) { return bytes / (gigabytes_s * 1e3); }
+double bytes_us(double bytes, double gigabytes_s) { return bytes / (gigabytes_s * 1e3); }
 
 // How often a contraction's operand is loaded again: once for each tile along the axes that it does not vary along.
 double reloads(const Context& context, const Domain& domain, std::uint32_t depends) {
@@ -30,6 +30,30 @@ double points_along(const Context& context, const Domain& domain, std::uint32_t 
   for (int axis = 0; axis < domain.rank(); ++axis)
     if ((axes >> axis & 1U) != 0) product *= context.extent(domain.extents[static_cast<std::size_t>(axis)]);
   return product;
+}
+
+// Instructions that bring operands into registers.
+double load_slots(const Context& context, const Cluster& cluster) {
+  double slots = 0;
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts)
+      if (!is_operand(cluster, layout))
+        slots +=
+            evaluations(context, cluster, layout) * (cluster.holds_contraction() ? kFragmentLoadSlots : kLoadSlots);
+  return slots;
+}
+
+// Rows that the blocks of a row cannot hold are read a second time: from the cache, if all of them fit there.
+double reread_us(const Context& context, const Cluster& cluster, double rows) {
+  const CostModel& cost = context.options.cost;
+  const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
+  double bytes = 0;
+  for (const Read& read : cluster.reads)
+    if (std::any_of(read.layouts.begin(), read.layouts.end(),
+                    [&](const Layout& layout) { return (depends_of(layout) & reduced) != 0; }))
+      bytes += bytes_of(context, cluster, read);
+  if (bytes / rows <= cost.row_blocks * cost.row_block_bytes) return 0;
+  return bytes_us(bytes, bytes <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s);
 }
 
 }  // namespace
@@ -59,7 +83,7 @@ double evaluations(const Context& context, const Cluster& cluster, const Layout&
   const std::uint32_t depends = depends_of(layout);
   const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
   const std::uint32_t all = axis_bits(domain, 0, domain.rank());
-  if (depends == 0) return std::min(points_along(context, domain, all), kThreads);
+  if (depends == 0) return std::min(points_along(context, domain, all), context.options.cost.threads);
   switch (cluster.kernel_class) {
     case KernelClass::map: return points_along(context, domain, all);
     case KernelClass::reduce: return points_along(context, domain, (depends & ~kept) != 0 ? all : kept);
@@ -75,22 +99,49 @@ double evaluations(const Context& context, const Cluster& cluster, const Layout&
   return points_along(context, domain, kept);
 }
 
-double time_of(const Context& context, const Cluster& cluster, double bytes) {
+Estimate estimate_of(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;
+  Estimate estimate;
+  estimate.bytes = bytes;
+  estimate.flops = cluster.flops;
+  estimate.slots = cluster.slots + load_slots(context, cluster);
   double bandwidth = cost.bandwidth_gb_s;
   if (cluster.persistent) {
     const double rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
-    bandwidth = std::min(bandwidth, rows * kClusterBlocks * kBlockBytesPerUs * 1e-3);
+    bandwidth = std::min(bandwidth, rows * cost.row_blocks * cost.block_gb_s);
+    estimate.memory_us = reread_us(context, cluster, rows);
   }
-  const double memory = megabytes_us(bytes, bandwidth);
-  double slots = cluster.slots;
-  for (const Read& read : cluster.reads)
-    for (const Layout& layout : read.layouts)
-      if (!is_operand(cluster, layout))
-        slots +=
-            evaluations(context, cluster, layout) * (cluster.holds_contraction() ? kFragmentLoadSlots : kLoadSlots);
-  const double compute = std::max(slots / (cost.gigaslots_s * 1e3), cluster.flops / (cost.tensor_tflops * 1e6));
-  return cost.launch_us + std::max(memory, compute) + 0.05 * std::min(memory, compute);
+  estimate.memory_us += bytes_us(bytes, bandwidth);
+  estimate.compute_us = std::max(estimate.slots / (cost.gigaslots_s * 1e3), cluster.flops / (cost.tensor_tflops * 1e6));
+  estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
+                cost.overlap * std::min(estimate.memory_us, estimate.compute_us);
+  return estimate;
+}
+
+double time_of(const Context& context, const Cluster& cluster, double bytes) {
+  return estimate_of(context, cluster, bytes).us;
 }
 
 }  // namespace tenon::ir::fusion
+
+namespace tenon::ir {
+
+CostModel cpu_cost_model(int cores) {
+  constexpr double kLanes = 8, kGigahertz = 3, kOperationsAClock = 2, kCoreGbS = 12, kSocketGbS = 200;
+  const double count = std::max(1, cores);
+  CostModel cost;
+  cost.device = fmt::format("a CPU with {} core{}", cores, cores == 1 ? "" : "s");
+  cost.launch_us = 5;
+  cost.bandwidth_gb_s = std::min(count * kCoreGbS, kSocketGbS);
+  cost.l2_bandwidth_gb_s = 2.5 * cost.bandwidth_gb_s;
+  cost.l2_bytes = 16e6;
+  cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
+  cost.tensor_tflops = 2 * cost.gigaslots_s * 1e-3;
+  cost.threads = count * kLanes;
+  cost.block_gb_s = kCoreGbS;
+  cost.row_blocks = 1;
+  cost.row_block_bytes = 512e3;
+  return cost;
+}
+
+}  // namespace tenon::ir

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/fusion/partition.h"
+#include "ir/fusion/memory.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -16,10 +16,19 @@ double time_of(const Context& context, const Cluster& cluster) {
   return time_of(context, cluster, bytes_of(context, cluster));
 }
 
-// A legal pair that was not merged: it saves nothing, or another kernel stands between the two.
-Verdict unmerged(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged, bool convex) {
-  if (!convex) return {"not-convex", "a third kernel needs a result of the first and makes an operand of the second"};
+// A legal pair that was not merged: it saves nothing, another kernel stands between the two, or memory is short.
+Verdict unmerged(const Context& context, const Partition& partition, Order& order, std::pair<int, int> pair,
+                 const Cluster& merged) {
+  const Cluster& a = partition.at(pair.first);
+  const Cluster& b = partition.at(pair.second);
+  if (!order.convex(pair.first, pair.second, cluster_successors(partition)))
+    return {"not-convex", "a third kernel needs a result of the first and makes an operand of the second"};
   const double apart = time_of(context, a) + time_of(context, b), together = time_of(context, merged);
+  const double limit = context.options.max_live_bytes;
+  if (together < apart && limit > 0)
+    if (const double peak = peak_live_bytes_after(context, partition, order, pair.first, pair.second); peak > limit)
+      return {"live-memory", fmt::format("together they would keep {} of intermediates alive at once, the limit is {}",
+                                         bytes_text(peak), bytes_text(limit))};
   if (together < apart)
     return {"not-tried", fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
                                      "kernels around each at most",
@@ -79,7 +88,6 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     });
   };
   Order order(partition.order, partition.clusters.size());
-  const Order::Successors successors = cluster_successors(partition);
   const Pairs passing = passing_pairs(partition);
   for (const auto& [pair, values] : passing) {
     const Cluster& a = partition.at(pair.first);
@@ -87,7 +95,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     const NeededElsewhere elsewhere = needed_elsewhere(context, partition, pair.first, pair.second);
     Cluster merged;
     Verdict verdict = fuse_consumer(context, a, b, elsewhere, merged);
-    if (verdict.legal()) verdict = unmerged(context, a, b, merged, order.convex(pair.first, pair.second, successors));
+    if (verdict.legal()) verdict = unmerged(context, partition, order, pair, merged);
     double bytes = 0;
     for (ValueId value : values) bytes += context.bytes[static_cast<std::size_t>(value)] * (elsewhere(value) ? 1 : 2);
     refusals.push_back(refusal_of(verdict, largest(values), pair.first, pair.second, bytes));
@@ -100,7 +108,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     Verdict verdict = fuse_siblings(context, a, b, merged);
     if (verdict.rule == "different-domain" || verdict.rule == "other-layout" || verdict.rule == "sibling-contraction")
       continue;  // never alike
-    if (verdict.legal()) verdict = unmerged(context, a, b, merged, order.convex(pair.first, pair.second, successors));
+    if (verdict.legal()) verdict = unmerged(context, partition, order, pair, merged);
     double bytes = 0;
     for (ValueId value : values) bytes += context.bytes[static_cast<std::size_t>(value)];
     refusals.push_back(refusal_of(verdict, -1, pair.first, pair.second, bytes));

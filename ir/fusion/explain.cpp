@@ -1,16 +1,11 @@
-// The refusals of a plan as sentences.
+// The refusals of a plan as sentences, and what the planner expects of each kernel.
 #include <fmt/format.h>
 
+#include "ir/fusion/memory.h"
 #include "ir/fusion/text.h"
 
 namespace tenon::ir {
 namespace {
-
-std::string bytes_text(std::int64_t bytes) {
-  if (bytes < 10000) return fmt::format("{} bytes", bytes);
-  if (bytes < 10000000) return fmt::format("{:.1f} KB", static_cast<double>(bytes) * 1e-3);
-  return fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
-}
 
 std::string heading(const Refusal& refusal, const std::vector<std::string>& names) {
   if (refusal.producer < 0)
@@ -29,10 +24,29 @@ std::string explain(const Plan& plan) {
   std::string text;
   for (const Refusal& refusal : plan.refusals) {
     text += fmt::format("{} [{}]", heading(refusal, names), refusal.rule);
-    if (refusal.bytes > 0) text += fmt::format(", {}", bytes_text(refusal.bytes));
+    if (refusal.bytes > 0) text += fmt::format(", {}", fusion::bytes_text(static_cast<double>(refusal.bytes)));
     text += fmt::format(": {}\n", refusal.reason);
   }
   return text.empty() ? "nothing was refused\n" : text;
+}
+
+std::string print_estimates(const Plan& plan) {
+  const CostModel& cost = plan.cost;
+  std::string text = fmt::format(
+      "predicted for {}: copy {:.0f} GB/s, launch {:.1f} us, {} read again at {:.0f} GB/s, {:.0f} G instructions/s, "
+      "{:.0f} TFLOP/s, overlap {:.2f}\n",
+      cost.device, cost.bandwidth_gb_s, cost.launch_us, fusion::bytes_text(cost.l2_bytes), cost.l2_bandwidth_gb_s,
+      cost.gigaslots_s, cost.tensor_tflops, cost.overlap);
+  double total = 0;
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const Estimate& estimate = plan.groups[i].estimate;
+    total += estimate.us;
+    text += fmt::format("kernel {} {}: {:.1f} us (memory {:.1f}, compute {:.1f}), {}\n", i,
+                        name_of(plan.groups[i].kernel_class), estimate.us, estimate.memory_us, estimate.compute_us,
+                        fusion::bytes_text(estimate.bytes));
+  }
+  return text + fmt::format("together {:.1f} us; at most {} of intermediates are alive at once\n", total,
+                            fusion::bytes_text(plan.live_bytes));
 }
 
 }  // namespace tenon::ir

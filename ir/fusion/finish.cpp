@@ -2,10 +2,15 @@
 // kernel computes (clones included) and what it reads, in first-use order.
 #include "ir/fusion/finish.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <queue>
 
 #include "ir/check.h"
+#include "ir/fusion/memory.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -70,6 +75,7 @@ class Builder {
     Group group;
     group.kernel_class = cluster.kernel_class;
     group.attention = cluster.attention;
+    group.estimate = estimate_of(context_, cluster, bytes_of(context_, cluster));
     group.kept.assign(cluster.domain.extents.begin(), cluster.domain.extents.begin() + cluster.domain.kept);
     group.reduced.assign(cluster.domain.extents.begin() + cluster.domain.kept, cluster.domain.extents.end());
     Needs needs;
@@ -118,6 +124,32 @@ std::vector<std::size_t> run_order(const std::vector<Group>& groups, std::size_t
   return order;
 }
 
+std::vector<Group> ordered(const std::vector<Group>& groups, const std::vector<std::size_t>& order) {
+  std::vector<Group> result;
+  for (std::size_t i : order) result.push_back(groups[i]);
+  return result;
+}
+
+// The order of the graph, unless that keeps too much alive: then that of merging, or a frugal one.
+std::vector<std::size_t> fitting_order(const Context& context, const std::vector<Group>& groups) {
+  const std::vector<std::size_t> natural = run_order(groups, context.graph.values.size());
+  const double limit = context.options.max_live_bytes;
+  if (limit <= 0) return natural;
+  std::vector<std::size_t> merged(groups.size());
+  std::iota(merged.begin(), merged.end(), 0);
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& order : {natural, merged, frugal_order(context, groups, natural)}) {
+    const double peak = peak_live_bytes(context, ordered(groups, order));
+    if (peak <= limit) return order;
+    least = std::min(least, peak);
+  }
+  throw Error(
+      ErrorKind::resource,
+      fmt::format("the plan of '{}' keeps {} of intermediates alive at once at the typical sizes, the limit is {}",
+                  context.graph.name, bytes_text(least), bytes_text(limit)),
+      {}, "raise max_live_bytes, or give smaller typical sizes");
+}
+
 }  // namespace
 
 std::vector<ValueId> absorb_views(const Context& context, Partition& partition) {
@@ -140,7 +172,7 @@ std::vector<Group> make_groups(const Context& context, const Partition& partitio
   for (int cluster : partition.order) unordered.push_back(builder.build(partition.at(cluster)));
   std::vector<Group> groups;
   group_of.assign(partition.clusters.size(), -1);
-  for (std::size_t i : run_order(unordered, context.graph.values.size())) {
+  for (std::size_t i : fitting_order(context, unordered)) {
     group_of[static_cast<std::size_t>(partition.order[i])] = static_cast<int>(groups.size());
     groups.push_back(std::move(unordered[i]));
   }

@@ -9,7 +9,8 @@ namespace tenon::ir::fusion {
 /// the result's only use). Returns the view for each value that is replaced so, -1 for the others.
 std::vector<ValueId> absorb_views(const Context& context, Partition& partition);
 
-/// The groups in an order in which they can run, and for each cluster the number of its group.
+/// The groups in an order in which they can run (one that keeps within options.max_live_bytes, or Error(resource)), and
+/// for each cluster the number of its group.
 std::vector<Group> make_groups(const Context& context, const Partition& partition, std::vector<int>& group_of);
 
 }  // namespace tenon::ir::fusion

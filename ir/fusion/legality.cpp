@@ -68,7 +68,7 @@ void add_result(std::vector<Result>& results, Result result) {
 
 // Pointers and nodes of both as one kernel. Checked first: it is cheap, and often what stops a large kernel.
 Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b, const NeededElsewhere& elsewhere) {
-  const auto nodes = static_cast<int>(a.nodes.size() + b.nodes.size());
+  const int nodes = a.node_count + b.node_count;
   if (nodes > context.options.max_nodes)
     return no("too-many-nodes",
               fmt::format("one kernel would compute {} nodes, the limit is {}", nodes, context.options.max_nodes));
@@ -145,6 +145,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.slots = consumer.slots;
   merged.flops = consumer.flops;
   merged.random = producer.random || consumer.random;
+  merged.node_count = producer.node_count + consumer.node_count;
   std::vector<AxisMap> maps;
   for (const Read& read : consumer.reads) {
     const Result* made = producer.find_result(read.value);
@@ -240,6 +241,7 @@ void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, bool l
   merged.slots = host.slots + guest.slots;
   merged.flops = host.flops;
   merged.random = host.random || guest.random;
+  merged.node_count = host.node_count + guest.node_count;
   merged.persistent = host.persistent || guest.persistent || (late && covers_reduced(host, axes));
   merged.reads = host.reads;
   const Rebase rebase(guest.domain, host.domain, axes);
@@ -280,6 +282,16 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
   return {};
 }
 
+// The guest computed on the axes of the host, which it must share by what both read.
+Verdict host_sibling(const Cluster& host, const Cluster& guest, Cluster& merged) {
+  AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
+  learn_from_reads(host, guest, axes);
+  if (Verdict verdict = check_axes(host, guest, axes); !verdict.legal()) return verdict;
+  join(host, guest, axes, false, merged);
+  for (const Result& result : host.results) add_result(merged.results, result);
+  return {};
+}
+
 }  // namespace
 
 Verdict fuse_consumer(const Context& context, const Cluster& producer, const Cluster& consumer,
@@ -298,17 +310,15 @@ Verdict fuse_consumer(const Context& context, const Cluster& producer, const Clu
 Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluster& second, Cluster& merged) {
   if (first.holds_contraction() || second.holds_contraction())
     return no("sibling-contraction", "only maps and reductions share a kernel because they read the same");
-  const bool swap = second.kernel_class == KernelClass::reduce && first.kernel_class == KernelClass::map;
-  const Cluster& host = swap ? second : first;
-  const Cluster& guest = swap ? first : second;
   if (Verdict verdict = check_limits(context, first, second, [](ValueId) { return true; }); !verdict.legal())
     return verdict;
-  AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
-  learn_from_reads(host, guest, axes);
-  if (Verdict verdict = check_axes(host, guest, axes); !verdict.legal()) return verdict;
-  join(host, guest, axes, false, merged);
-  for (const Result& result : host.results) add_result(merged.results, result);
-  return {};
+  const bool reduce = first.kernel_class == KernelClass::reduce;
+  if (reduce != (second.kernel_class == KernelClass::reduce))
+    return host_sibling(reduce ? first : second, reduce ? second : first, merged);
+  // Layouts may say where the axes of one lie on the other, and not the other way round.
+  Verdict verdict = host_sibling(first, second, merged);
+  if (!verdict.legal() && host_sibling(second, first, merged).legal()) return {};
+  return verdict;
 }
 
 }  // namespace tenon::ir::fusion

@@ -13,6 +13,8 @@ class Order {
   /// The living clusters in an order in which they can run; `count` is one more than the largest number.
   Order(const std::vector<int>& clusters, std::size_t count);
 
+  /// One more than the largest position.
+  std::size_t size() const { return at_.size(); }
   int position(int cluster) const { return position_[static_cast<std::size_t>(cluster)]; }
 
   /// Calls visit(successor) for each cluster that needs one of `cluster`'s results.

@@ -8,6 +8,7 @@
 #include <queue>
 
 #include "ir/check.h"
+#include "ir/fusion/memory.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -41,9 +42,12 @@ class Merging {
         order_(partition.order, partition.clusters.size()),
         versions_(partition.clusters.size()),
         crowded_(partition.clusters.size()),
-        successors_(cluster_successors(partition)) {}
+        successors_(cluster_successors(partition)) {
+    if (limited()) peak_ = peak_live_bytes(context, partition, partition.order);
+  }
 
   void run() {
+    for (auto& readers : partition_.readers) std::sort(readers.begin(), readers.end());
     for (int cluster : partition_.order) add_candidates(cluster, true);
     while (merge_candidates())
       for (int cluster : partition_.order)
@@ -155,11 +159,22 @@ class Merging {
     int keep = candidate.first, drop = candidate.second;
     if (partition_.at(keep).nodes.size() < partition_.at(drop).nodes.size()) std::swap(keep, drop);
     Cluster merged;
-    if (!fuse(candidate.first, candidate.second, candidate.sibling, merged).legal()) return;
+    if (!fuse(candidate.first, candidate.second, candidate.sibling, merged).legal() || !fits(keep, drop)) return;
     order_.merge(keep, drop);
     replace(keep, drop, std::move(merged));
     ++versions_[static_cast<std::size_t>(keep)];
     add_candidates(keep, false);
+  }
+
+  bool limited() const { return context_.options.max_live_bytes > 0; }
+
+  // Whether the intermediates stay within the limit, or are no worse than they were beyond it.
+  bool fits(int keep, int drop) {
+    if (!limited()) return true;
+    const double peak = peak_live_bytes_after(context_, partition_, order_, keep, drop);
+    if (peak > std::max(peak_, context_.options.max_live_bytes)) return false;
+    peak_ = peak;
+    return true;
   }
 
   void replace(int keep, int drop, Cluster merged) {
@@ -171,11 +186,24 @@ class Merging {
     merged.nodes = std::move(partition_.at(keep).nodes);
     const auto& added = partition_.at(drop).nodes;
     merged.nodes.insert(merged.nodes.end(), added.begin(), added.end());
+    keep_pieces(keep, drop);
     for (const Read& read : merged.reads) partition_.readers[static_cast<std::size_t>(read.value)].push_back(keep);
     for (const Result& result : merged.results) partition_.maker[static_cast<std::size_t>(result.value)] = keep;
     partition_.at(keep) = std::move(merged);
     partition_.at(drop) = Cluster{};
     partition_.alive[static_cast<std::size_t>(drop)] = false;
+  }
+
+  // What is merged stays known, so that windows can undo it.
+  void keep_pieces(int keep, int drop) {
+    if (partition_.pieces.empty()) return;
+    const auto piece = [&](int cluster) { return partition_.piece_of[static_cast<std::size_t>(cluster)]; };
+    for (int cluster : {keep, drop}) {
+      Cluster& kept = partition_.pieces[static_cast<std::size_t>(piece(cluster))].cluster;
+      kept = std::move(partition_.at(cluster));
+      kept.nodes.clear();
+    }
+    partition_.piece_of[static_cast<std::size_t>(keep)] = partition_.add_piece({}, piece(keep), piece(drop));
   }
 
   void forget_reader(ValueId value, int cluster) {
@@ -189,15 +217,21 @@ class Merging {
   std::vector<int> versions_;
   std::vector<bool> crowded_;  // by cluster: it has more siblings than were tried
   Order::Successors successors_;
+  double peak_ = 0;  // of live intermediates, where they are limited
   std::priority_queue<Candidate, std::vector<Candidate>, Less> heap_;
 };
+
+}  // namespace
 
 // An attention is seeded at its last node, so definition order need not be an order of clusters.
 std::vector<int> run_order(const Partition& partition) {
   const std::size_t count = partition.clusters.size();
   std::vector<int> waiting(count), order;
+  std::size_t living = 0;
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (std::size_t i = 0; i < count; ++i) {
+    if (!partition.alive[i]) continue;
+    ++living;
     for (const Read& read : partition.clusters[i].reads)
       waiting[i] += partition.maker[static_cast<std::size_t>(read.value)] >= 0;
     if (waiting[i] == 0) ready.push(static_cast<int>(i));
@@ -210,11 +244,33 @@ std::vector<int> run_order(const Partition& partition) {
       for (int reader : partition.readers[static_cast<std::size_t>(result.value)])
         if (--waiting[static_cast<std::size_t>(reader)] == 0) ready.push(reader);
   }
-  TENON_CHECK(order.size() == count, "the clusters of a graph depend on each other in a circle");
+  TENON_CHECK(order.size() == living, "the clusters of a graph depend on each other in a circle");
   return order;
 }
 
-}  // namespace
+int Partition::add_piece(Cluster cluster, int left, int right) {
+  pieces.push_back({std::move(cluster), {}, left, right, piece(left).leaves + piece(right).leaves});
+  return static_cast<int>(pieces.size()) - 1;
+}
+
+int Partition::add_cluster() {
+  clusters.emplace_back();
+  alive.push_back(false);
+  piece_of.push_back(-1);
+  return static_cast<int>(clusters.size()) - 1;
+}
+
+std::vector<NodeId> Partition::nodes_of(int piece_number) const {
+  std::vector<NodeId> nodes;
+  std::vector<int> pending{piece_number};
+  while (!pending.empty()) {
+    const Piece& next = piece(pending.back());
+    pending.pop_back();
+    nodes.insert(nodes.end(), next.nodes.begin(), next.nodes.end());
+    if (next.left >= 0) pending.insert(pending.end(), {next.right, next.left});
+  }
+  return nodes;
+}
 
 double bytes_of(const Context& context, const Cluster& cluster) {
   double bytes = 0;
@@ -260,6 +316,11 @@ Partition make_partition(const Context& context, std::vector<Cluster> seeds) {
     for (const Result& result : results) partition.maker[static_cast<std::size_t>(result.value)] = static_cast<int>(i);
   }
   partition.order = run_order(partition);
+  if (!context.options.fuse || context.options.window < 2) return partition;
+  for (std::size_t i = 0; i < partition.clusters.size(); ++i) {
+    partition.pieces.push_back({{}, partition.clusters[i].nodes, -1, -1, 1});
+    partition.piece_of.push_back(static_cast<int>(i));
+  }
   return partition;
 }
 

@@ -1,10 +1,12 @@
 // The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, write down why not.
 #include "ir/fusion/plan.h"
 
+#include <functional>
 #include <set>
 
 #include "ir/build.h"
 #include "ir/fusion/finish.h"
+#include "ir/fusion/memory.h"
 #include "ir/passes/passes.h"
 
 namespace tenon::ir {
@@ -55,11 +57,26 @@ void add_near_misses(Plan& plan, std::vector<Refusal> misses) {
   }
 }
 
+// Steps that look at time alone are taken back when they keep too much alive.
+bool keep_if_it_fits(const Context& context, Partition& partition,
+                     const std::function<bool(const Context&, Partition&)>& step) {
+  const double limit = context.options.max_live_bytes;
+  if (limit <= 0) return step(context, partition);
+  Partition before = partition;
+  if (!step(context, partition)) return false;
+  if (peak_live_bytes(context, partition, partition.order) <=
+      std::max(limit, peak_live_bytes(context, before, before.order)))
+    return true;
+  partition = std::move(before);
+  return false;
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<std::string>& disabled_passes) {
   Plan plan;
   plan.graph = prepared(graph, disabled_passes);
+  plan.cost = options.cost;
   separate_outputs(plan.graph);
   const Context context(plan.graph, options);
   AttentionSearch attention;
@@ -67,12 +84,14 @@ Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<st
   Partition partition = make_partition(context, seed_clusters(context, attention));
   if (options.fuse) {
     merge_clusters(context, partition);
-    if (options.duplicate && recompute_cheap(context, partition)) merge_clusters(context, partition);
+    if (keep_if_it_fits(context, partition, resolve_windows)) merge_clusters(context, partition);
+    if (options.duplicate && keep_if_it_fits(context, partition, recompute_cheap)) merge_clusters(context, partition);
     plan.refusals = explain_cuts(context, partition);
   }
   const std::vector<ValueId> replaced = absorb_views(context, partition);
   std::vector<int> group_of;
   plan.groups = make_groups(context, partition, group_of);
+  plan.live_bytes = peak_live_bytes(context, plan.groups);
   number_by_group(plan.refusals, group_of, replaced);
   add_near_misses(plan, std::move(attention.refusals));
   return plan;

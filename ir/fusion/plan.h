@@ -41,6 +41,39 @@ struct Attention {
                                 ///< quotients that are the same along a row (they commute with the sum over j)
 };
 
+/// The numbers by which the planner predicts a kernel's time: launch + max(M, C) + overlap * min(M, C), where M is the
+/// time of its memory traffic and C that of its instructions. Every decision of the planner goes through them. Plain
+/// data: whoever knows the device (a calibration) hands its own numbers in. The defaults describe one H100; each is the
+/// guide's figure or derived from the datasheet, not fitted to Tenon's kernels.
+struct CostModel {
+  std::string device = "H100";      ///< what the numbers describe, for texts
+  double launch_us = 2.0;           ///< from one kernel to the next on a stream
+  double bandwidth_gb_s = 3000;     ///< of a device copy, bytes read plus bytes written
+  double l2_bandwidth_gb_s = 7500;  ///< of what is read again from the last-level cache
+  double l2_bytes = 30e6;           ///< that such data may take
+  double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
+  double tensor_tflops = 700;       ///< 16-bit contraction
+  double overlap = 0.05;            ///< share of the shorter of M and C that the longer one does not hide
+  double threads = 132 * 2048;      ///< resident at once: each computes what is the same for all elements
+  double block_gb_s = 56;           ///< bandwidth that one block can draw
+  double row_blocks = 8;            ///< blocks that can hold one row together
+  double row_block_bytes = 200e3;   ///< of a row that each of them can hold; longer rows are read again
+  bool operator==(const CostModel&) const = default;
+};
+
+/// The numbers of a CPU with this many cores: one "block" is one core.
+CostModel cpu_cost_model(int cores);
+
+/// What the planner predicts of one kernel at the typical binding.
+struct Estimate {
+  double us = 0;          ///< the whole kernel, launch included
+  double memory_us = 0;   ///< M
+  double compute_us = 0;  ///< C
+  double bytes = 0;       ///< read plus written, each element once
+  double slots = 0;       ///< lane instructions, loads included
+  double flops = 0;       ///< of contractions
+};
+
 /// One kernel's share of the graph. Views, literals and cheap values may belong to several groups: they are computed
 /// again in each. A view of a result may belong to the group that produces the result, which then writes it in the
 /// view's layout.
@@ -66,6 +99,7 @@ struct Group {
   std::vector<Dim> reduced;      ///< and of those that reductions and contractions combine away
   std::vector<Layout> layouts;   ///< where each output lies on the domain
   Attention attention;           ///< attend only
+  Estimate estimate;             ///< what the planner expects of it
 };
 
 /// Why two groups, or a producer and its consumer, are not one kernel.
@@ -84,16 +118,8 @@ struct Plan {
   Graph graph;
   std::vector<Group> groups;  ///< in an order in which they can run
   std::vector<Refusal> refusals;
-};
-
-/// The numbers by which the planner predicts time (guides: t = launch + max(memory, compute) + 0.05 min(memory,
-/// compute)). The defaults describe one H100.
-struct CostModel {
-  double launch_us = 2.0;
-  double bandwidth_gb_s = 3000;  ///< of a device copy, bytes read plus bytes written
-  double l2_bytes = 30e6;
-  double gigaslots_s = 29000;  ///< lane instructions per second, in 1e9
-  double tensor_tflops = 700;  ///< 16-bit contraction
+  CostModel cost;         ///< the numbers that it was made with
+  double live_bytes = 0;  ///< most bytes of intermediates that are alive at once, at the typical binding
 };
 
 struct PlanOptions {
@@ -103,7 +129,10 @@ struct PlanOptions {
   bool duplicate = true;  ///< recompute cheap values rather than store them
   int max_operands = 24;  ///< pointers of one kernel
   int max_nodes = 1024;   ///< computed nodes of one kernel
-  Bindings typical;       ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)
+  int window = 10;        ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
+  double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no
+                              ///< plan was found for is an Error(resource)
+  Bindings typical;           ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)
   CostModel cost;
 };
 
@@ -119,6 +148,9 @@ std::string print(const Plan& plan);
 
 /// The refusals as sentences for `tenon explain`.
 std::string explain(const Plan& plan);
+
+/// The predicted time of each kernel with the numbers behind it, for `tenon explain`.
+std::string print_estimates(const Plan& plan);
 
 /// Bytes that a group must move at `bindings`: each input and output once.
 std::int64_t unavoidable_bytes(const Plan& plan, const Group& group, const Bindings& bindings);

@@ -117,6 +117,10 @@ class Recompute {
 
 }  // namespace
 
-bool recompute_cheap(const Context& context, Partition& partition) { return Recompute(context, partition).run(); }
+bool recompute_cheap(const Context& context, Partition& partition) {
+  partition.pieces.clear();  // what a cluster computes is no longer what its merges say
+  partition.piece_of.clear();
+  return Recompute(context, partition).run();
+}
 
 }  // namespace tenon::ir::fusion

@@ -90,6 +90,7 @@ double flops_of(const Context& context, const Node& node) {
 void complete(const Context& context, Cluster& cluster, ValueId root) {
   const Graph& graph = context.graph;
   cluster.domain = domain_of(graph, cluster, graph.value(root).producer);
+  cluster.node_count = static_cast<int>(cluster.nodes.size());
   const std::set<NodeId> inside(cluster.nodes.begin(), cluster.nodes.end());
   const auto from_memory = [&](ValueId value) {
     return context.stored(value) && inside.count(graph.value(value).producer) == 0;

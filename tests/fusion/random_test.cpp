@@ -121,6 +121,28 @@ TEST(RandomPlans, PassVerify) {
   }
 }
 
+TEST(RandomPlans, KeepWithinTheMemoryLimitOrSayThatTheyCannot) {
+  int kept = 0, refused = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Graph graph = Generator(seed).run(25);
+    PlanOptions options;
+    const double peak = make_plan(graph, options).live_bytes;
+    if (peak == 0) continue;
+    options.max_live_bytes = seed % 2 == 0 ? 0.7 * peak : peak;
+    try {
+      const Plan plan = make_plan(graph, options);
+      verify(plan);
+      EXPECT_LE(plan.live_bytes, options.max_live_bytes) << print(graph);
+      ++kept;
+    } catch (const Error& error) {
+      ASSERT_EQ(error.kind(), ErrorKind::resource) << error.what();
+      ++refused;
+    }
+  }
+  EXPECT_GT(kept, 20);
+  EXPECT_GT(refused, 5);
+}
+
 TEST(RandomPlans, AreTheSameEachTime) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Graph graph = Generator(seed).run(30);

@@ -148,6 +148,101 @@ TEST(PlanBytes, CountEachOperandOnce) {
   EXPECT_EQ(unavoidable_bytes(plan, plan.groups[1], {{"n", 10}}), 2 * 10 * 64 * 4);
 }
 
+TEST(Estimates, AddLaunchAndTheLongerOfMemoryAndCompute) {
+  const Graph graph = parse("graph g(x: f32[3000, 1000]) {\n  y = neg(x)\n  return y\n}\n");
+  const Plan plan = make_plan(graph);
+  const Estimate& estimate = plan.groups[0].estimate;
+  EXPECT_DOUBLE_EQ(estimate.bytes, 24e6);
+  EXPECT_DOUBLE_EQ(estimate.memory_us, 8);
+  EXPECT_NEAR(estimate.us, 10 + 0.05 * estimate.compute_us, 1e-9);
+}
+
+TEST(Estimates, FollowTheNumbersHandedIn) {
+  const Graph graph = parse("graph g(x: f32[3000, 1000]) {\n  y = neg(x)\n  return y\n}\n");
+  PlanOptions options;
+  options.cost = cpu_cost_model(2);
+  const Plan plan = make_plan(graph, options);
+  EXPECT_DOUBLE_EQ(plan.groups[0].estimate.memory_us, 1000);
+  EXPECT_NE(print_estimates(plan).find("predicted for a CPU with 2 cores: copy 24 GB/s, launch 5.0 us"),
+            std::string::npos)
+      << print_estimates(plan);
+}
+
+TEST(Estimates, DecideThePlan) {  // a hundred rows keep a hundred blocks busy: enough for a slow memory
+  const Graph graph =
+      parse("graph g(x: f32[8, 1000000]) {\n  y = div(x, sum(x, axis=1, keepdims=true))\n  return y\n}\n");
+  PlanOptions fast, slow;
+  fast.cost.block_gb_s = 10;
+  slow.cost = fast.cost;
+  slow.cost.bandwidth_gb_s = 500;
+  EXPECT_EQ(make_plan(graph, fast).groups.size(), 2U);
+  EXPECT_EQ(make_plan(graph, slow).groups.size(), 1U);
+}
+
+// p and q are maps of x that the planner computes in one kernel, though q is needed last.
+Graph late_sibling() {
+  return parse(R"(
+    graph g(x: f32[1024, 1024], w: f32[1024, 1024]) {
+      p = exp(x)
+      h = matmul(matmul(matmul(p, w), w), w)
+      q = sin(x)
+      y = matmul(h, q)
+      return y
+    })");
+}
+
+bool refused(const Plan& plan, const std::string& rule) {
+  return std::any_of(plan.refusals.begin(), plan.refusals.end(),
+                     [&](const Refusal& refusal) { return refusal.rule == rule; });
+}
+
+constexpr double kMatrix = 4.0 * 1024 * 1024;
+
+TEST(LiveMemory, IsThatOfTheLongestLivedTogether) {
+  const Plan plan = make_plan(late_sibling());
+  EXPECT_EQ(plan.groups.size(), 5U) << print(plan);
+  EXPECT_DOUBLE_EQ(plan.live_bytes, 3 * kMatrix);
+}
+
+TEST(LiveMemory, MergesBeyondTheLimitAreRefused) {
+  PlanOptions options;
+  options.max_live_bytes = 2 * kMatrix;
+  const Plan plan = make_plan(late_sibling(), options);
+  verify(plan);
+  EXPECT_EQ(plan.groups.size(), 6U) << print(plan);
+  EXPECT_DOUBLE_EQ(plan.live_bytes, 2 * kMatrix);
+  EXPECT_TRUE(refused(plan, "live-memory")) << explain(plan);
+}
+
+TEST(LiveMemory, KernelsRunInAnOrderThatFits) {
+  const Graph graph = parse(R"(
+    graph g(x: f32[1024, 1024], w: f32[1024, 1024]) {
+      q = sin(x)
+      h = matmul(matmul(matmul(x, w), w), w)
+      y = matmul(h, q)
+      return y
+    })");
+  PlanOptions options;
+  EXPECT_DOUBLE_EQ(make_plan(graph, options).live_bytes, 3 * kMatrix);
+  options.max_live_bytes = 2 * kMatrix;
+  const Plan plan = make_plan(graph, options);
+  verify(plan);
+  EXPECT_DOUBLE_EQ(plan.live_bytes, 2 * kMatrix);
+}
+
+TEST(LiveMemory, AGraphThatDoesNotFitIsAnError) {
+  PlanOptions options;
+  options.max_live_bytes = kMatrix;
+  try {
+    make_plan(late_sibling(), options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::resource);
+    EXPECT_NE(std::string(error.what()).find("keeps 8388.6 KB of intermediates alive at once"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(PlanOptions, SiblingsCanBeLeftApart) {
   const Graph graph = parse("graph g(x: f32[100]) {\n  a = exp(x)\n  b = sin(x)\n  return a, b\n}\n");
   PlanOptions options;
