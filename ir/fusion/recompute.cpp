@@ -1,5 +1,6 @@
 // Recompute instead of store: a value that a few cheap maps make from values already in memory is computed again in
-// each of its readers when the bytes saved outweigh the work repeated.
+// each of its readers when the bytes saved outweigh the work repeated. Where the maps also need a statistic of the row
+// (norm backward: the reciprocal deviation), the statistic is stored instead: a number a row for a whole tensor.
 #include <algorithm>
 
 #include "ir/fusion/partition.h"
@@ -9,6 +10,13 @@ namespace {
 
 constexpr double kConeSlots = 48;  // instructions an element
 constexpr std::size_t kConeNodes = 24;
+constexpr double kStatisticShare = 1.0 / 16;  // of the bytes of the value that is no longer stored
+
+// What makes a value again.
+struct Cone {
+  std::vector<NodeId> nodes;       // empty: nothing cheap does
+  std::vector<Result> statistics;  // of the value's cluster, to be stored from now on
+};
 
 class Recompute {
  public:
@@ -30,10 +38,25 @@ class Recompute {
   }
 
  private:
-  // The computed nodes between `value` and memory, inside its cluster; empty when they are not few cheap maps.
-  std::vector<NodeId> cone(int cluster, ValueId value) const {
-    std::vector<NodeId> nodes;
-    std::vector<ValueId> pending{value};
+  bool in_cluster(int cluster, ValueId value) const {
+    return context_.stored(value) && !context_.is_input(value) &&
+           member_[static_cast<std::size_t>(context_.graph.value(value).producer)] == cluster;
+  }
+
+  bool is_stored(int cluster, ValueId value) const {
+    return partition_.maker[static_cast<std::size_t>(value)] == cluster;
+  }
+
+  bool is_small(ValueId part, ValueId whole) const {
+    return context_.bytes[static_cast<std::size_t>(part)] <=
+           kStatisticShare * context_.bytes[static_cast<std::size_t>(whole)];
+  }
+
+  // The cheap maps between `value` and memory, inside its cluster. With `keep_small` they stop at small values too,
+  // which are then to be stored.
+  Cone cone(int cluster, ValueId value, bool keep_small) const {
+    Cone found;
+    std::vector<ValueId> pending{value}, small;
     std::set<ValueId> seen;
     double slots = 0;
     while (!pending.empty()) {
@@ -43,29 +66,60 @@ class Recompute {
       const NodeId id = context_.graph.value(next).producer;
       const Node& node = context_.graph.node(id);
       if (context_.stored(next)) {
-        if (member_[static_cast<std::size_t>(id)] != cluster) continue;  // read from memory
-        if (kind_of(node.op) != Kind::map) {
-          if (next != value && partition_.maker[static_cast<std::size_t>(next)] == cluster) continue;
-          return {};
+        if (!in_cluster(cluster, next)) continue;  // read from memory
+        const bool map = kind_of(node.op) == Kind::map;
+        if (next != value && (!map || keep_small) && is_stored(cluster, next)) continue;
+        if (next != value && keep_small && is_small(next, value)) {
+          small.push_back(next);
+          continue;
         }
-        nodes.push_back(id);
+        if (!map) return {};
+        found.nodes.push_back(id);
         slots += info(node.op).cost;
-        if (nodes.size() > kConeNodes || slots > kConeSlots) return {};
+        if (found.nodes.size() > kConeNodes || slots > kConeSlots) return {};
       }
       pending.insert(pending.end(), node.operands.begin(), node.operands.end());
     }
-    return nodes;
+    if (keep_small && (small.empty() || !place(cluster, small, found.statistics))) return {};
+    return found;
+  }
+
+  // Where the cluster can store these values: one number for each row.
+  bool place(int number, const std::vector<ValueId>& values, std::vector<Result>& results) const {
+    const Cluster& cluster = partition_.at(number);
+    if (cluster.kernel_class != KernelClass::reduce) return false;
+    const auto from_memory = [&](ValueId value) {
+      return context_.is_input(value) || (context_.stored(value) && !in_cluster(number, value));
+    };
+    Needs needs;
+    const Combined combined = combined_axes(context_.graph, cluster.kernel_class, cluster.domain, -1);
+    for (const Result& result : cluster.results)
+      demand(context_.graph, result.value, result.layout, from_memory, combined, needs);
+    const std::uint32_t rows = axis_bits(cluster.domain, 0, cluster.domain.kept);
+    for (ValueId value : values) {
+      const auto computed = needs.computed.find(value);
+      if (computed == needs.computed.end() || computed->second.size() != 1 ||
+          covered(computed->second.front(), cluster.domain) != rows)
+        return false;
+      results.push_back({value, computed->second.front(), true});
+    }
+    return true;
   }
 
   bool try_value(int cluster, ValueId value) {
     const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
     if (context_.graph_output[static_cast<std::size_t>(value)] || readers.empty()) return false;
-    std::vector<NodeId> nodes = cone(cluster, value);
-    if (nodes.empty()) return false;
-    const Cluster copy = map_cluster(context_, value, nodes);
+    return try_cone(cluster, value, cone(cluster, value, false)) ||
+           try_cone(cluster, value, cone(cluster, value, true));
+  }
+
+  bool try_cone(int cluster, ValueId value, const Cone& cone) {
+    if (cone.nodes.empty()) return false;
+    const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
+    const Cluster copy = map_cluster(context_, value, cone.nodes);
     const auto nowhere = [](ValueId) { return false; };
     std::vector<Cluster> merged(readers.size());
-    double saved = saved_by_maker(cluster, value);
+    double saved = saved_by_maker(cluster, value, cone);
     for (std::size_t i = 0; i < readers.size(); ++i) {
       const Cluster& reader = partition_.at(readers[i]);
       if (!fuse_consumer(context_, copy, reader, nowhere, merged[i]).legal()) return false;
@@ -73,25 +127,26 @@ class Recompute {
                time_of(context_, merged[i], bytes_of(context_, merged[i]));
     }
     if (saved <= 0) return false;
-    apply(cluster, value, nodes, std::move(merged));
+    apply(cluster, value, cone, std::move(merged));
     return true;
   }
 
-  double saved_by_maker(int cluster, ValueId value) const {
+  double saved_by_maker(int cluster, ValueId value, const Cone& cone) const {
     const Cluster& maker = partition_.at(cluster);
     const double bytes = bytes_of(context_, maker);
-    const double without = bytes - context_.bytes[static_cast<std::size_t>(value)];
+    double without = bytes - context_.bytes[static_cast<std::size_t>(value)];
+    for (const Result& result : cone.statistics) without += context_.bytes[static_cast<std::size_t>(result.value)];
     const double time = time_of(context_, maker, bytes);
-    return maker.results.size() == 1 ? time : time - time_of(context_, maker, without);
+    return maker.results.size() == 1 && cone.statistics.empty() ? time : time - time_of(context_, maker, without);
   }
 
-  void apply(int cluster, ValueId value, const std::vector<NodeId>& nodes, std::vector<Cluster> merged) {
+  void apply(int cluster, ValueId value, const Cone& cone, std::vector<Cluster> merged) {
     const std::vector<int> readers = std::move(partition_.readers[static_cast<std::size_t>(value)]);
     partition_.readers[static_cast<std::size_t>(value)].clear();
     for (std::size_t i = 0; i < readers.size(); ++i) {
       Cluster& reader = partition_.at(readers[i]);
       merged[i].nodes = std::move(reader.nodes);
-      merged[i].nodes.insert(merged[i].nodes.end(), nodes.begin(), nodes.end());
+      merged[i].nodes.insert(merged[i].nodes.end(), cone.nodes.begin(), cone.nodes.end());
       for (const Read& read : merged[i].reads)
         if (reader.find_read(read.value) == nullptr)
           partition_.readers[static_cast<std::size_t>(read.value)].push_back(readers[i]);
@@ -102,6 +157,12 @@ class Recompute {
     maker.results.erase(std::remove_if(maker.results.begin(), maker.results.end(),
                                        [&](const Result& result) { return result.value == value; }),
                         maker.results.end());
+    for (const Result& result : cone.statistics) {
+      const auto at = std::lower_bound(maker.results.begin(), maker.results.end(), result.value,
+                                       [](const Result& have, ValueId wanted) { return have.value < wanted; });
+      maker.results.insert(at, result);
+      partition_.maker[static_cast<std::size_t>(result.value)] = cluster;
+    }
     if (!maker.results.empty()) return;
     for (const Read& read : maker.reads) {
       auto& others = partition_.readers[static_cast<std::size_t>(read.value)];
