@@ -113,8 +113,14 @@ class Recompute {
            try_cone(cluster, value, cone(cluster, value, true));
   }
 
+  // The maker stores its statistics in place of the value: that may be a pointer more.
+  bool has_room(const Cluster& maker, const Cone& cone) const {
+    return maker.reads.size() + maker.results.size() + cone.statistics.size() <=
+           static_cast<std::size_t>(context_.options.max_operands) + 1;
+  }
+
   bool try_cone(int cluster, ValueId value, const Cone& cone) {
-    if (cone.nodes.empty()) return false;
+    if (cone.nodes.empty() || !has_room(partition_.at(cluster), cone)) return false;
     const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
     const Cluster copy = map_cluster(context_, value, cone.nodes);
     const auto nowhere = [](ValueId) { return false; };

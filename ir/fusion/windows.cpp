@@ -1,312 +1,21 @@
-// Windows of neighbouring clusters, cut anew exactly. The last merges inside a window are undone until it consists of a
-// few pieces; every kernel that can be made of them is tried, and a dynamic programme over the sets of pieces that may
-// have run (down-sets) picks the cheapest cut. What greedy merging got wrong by going one step at a time is put right
-// here: pieces move from one kernel to another, leave it, or change sides together.
+// Windows of neighbouring clusters, cut anew exactly: what greedy merging got wrong by going one step at a time is put
+// right here. Operators move from one kernel to another, leave it, or change sides together. Here are the windows
+// chosen and the new cuts applied; window_cut.cpp finds them.
 #include <algorithm>
-#include <deque>
-#include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 
-#include "ir/check.h"
-#include "ir/fusion/partition.h"
+#include "ir/fusion/window.h"
 
 namespace tenon::ir::fusion {
 namespace {
 
-using Mask = std::uint32_t;
-
-constexpr int kMostPieces = 16;
-constexpr int kFewPieces = 8;               // of a window whose kernels are too many with more
-constexpr std::size_t kMostWays = 3;        // of one set of pieces
-constexpr std::size_t kMostSets = 400;      // kernels tried for one window
-constexpr std::int64_t kAttempts = 60000;   // merges tried for one graph
-constexpr double kWorthwhile = 0.01;        // microseconds: below, the cut stays
+constexpr int kFewElements = 8;             // of a window whose kernels are too many with more
+constexpr std::int64_t kAttempts = 60000;   // merges tried for one graph: about half a second
+constexpr std::int64_t kVisits = 10000000;  // clusters looked at for convexity, for one graph: as long at most
 constexpr std::size_t kNeighbours = 8;      // of a cluster that a window is opened with
 constexpr std::size_t kReadersLooked = 16;  // of one value
-constexpr int kPasses = 3;
-
-Mask bit(std::size_t i) { return Mask{1} << i; }
-
-struct Element {
-  int piece = -1;
-  const Cluster* cluster = nullptr;
-  Mask before = 0, near = 0;  // elements whose results it reads; and those, its readers, and those that read the same
-};
-
-// A kernel that can be made of some elements.
-struct Candidate {
-  Mask mask = 0;
-  Cluster cluster;
-  double us = 0;
-  int smaller = -1;  // the candidate that it extends by `element`; -1: it is that element
-  int element = -1;
-  int living = -1;  // it is this cluster, as it stands
-};
-
-// Which merges of a window are undone.
-enum class Split : std::uint8_t {
-  youngest,  // the last ones: those that saved least
-  meeting,   // those that hide what makes or reads the values that the clusters pass to each other
-};
-
-class Window {
- public:
-  Window(const Context& context, const Partition& partition, const std::vector<int>& clusters, Split how, int most,
-         std::int64_t& attempts)
-      : context_(context), partition_(partition), clusters_(clusters), attempts_(attempts) {
-    split(how, static_cast<std::size_t>(std::min(most, kMostPieces)));
-  }
-
-  // The cheapest cut when it is better than what stands: indices of candidates in an order in which they can run.
-  std::vector<int> solve() {
-    connect();
-    for (std::size_t i = 0; i < elements_.size(); ++i) {
-      add({bit(i), *elements_[i].cluster, 0, -1, static_cast<int>(i), -1});
-    }
-    for (std::size_t i = 0; i < candidates_.size() && !crowded(); ++i) extend(static_cast<int>(i));
-    const double now = add_living();
-    std::vector<int> cut;
-    return cheapest(cut) < now - kWorthwhile ? cut : std::vector<int>{};
-  }
-
-  bool crowded() const { return candidates_.size() >= kMostSets; }
-  // Whether every node is a piece of its own.
-  bool in_nodes() const {
-    return std::none_of(elements_.begin(), elements_.end(), [&](const Element& element) { return merged(element); });
-  }
-  std::size_t size() const { return elements_.size(); }
-  const std::vector<int>& clusters() const { return clusters_; }
-  const std::vector<Element>& elements() const { return elements_; }
-  Candidate& candidate(int i) { return candidates_[static_cast<std::size_t>(i)]; }
-
- private:
-  void split(Split how, std::size_t most) {
-    for (int cluster : clusters_)
-      elements_.push_back({partition_.piece_of[static_cast<std::size_t>(cluster)], &partition_.at(cluster), 0, 0});
-    const std::set<ValueId> passed = how == Split::meeting ? passed_values() : std::set<ValueId>{};
-    const auto rank = [&](const Element& element) {
-      return std::tuple(merged(element), meets(element, passed), element.piece);
-    };
-    while (elements_.size() < most) {
-      const auto next = std::max_element(elements_.begin(), elements_.end(),
-                                         [&](const Element& a, const Element& b) { return rank(a) < rank(b); });
-      if (!merged(*next)) break;
-      const Piece& piece = partition_.piece(next->piece);
-      *next = {piece.left, &partition_.piece(piece.left).cluster, 0, 0};
-      elements_.push_back({piece.right, &partition_.piece(piece.right).cluster, 0, 0});
-    }
-  }
-
-  // What one cluster of the window makes and another reads.
-  std::set<ValueId> passed_values() const {
-    std::set<ValueId> passed;
-    for (int cluster : clusters_)
-      for (const Read& read : partition_.at(cluster).reads)
-        if (std::find(clusters_.begin(), clusters_.end(), partition_.maker[static_cast<std::size_t>(read.value)]) !=
-            clusters_.end())
-          passed.insert(read.value);
-    return passed;
-  }
-
-  static bool meets(const Element& element, const std::set<ValueId>& values) {
-    return std::any_of(values.begin(), values.end(), [&](ValueId value) {
-      return element.cluster->find_read(value) != nullptr || element.cluster->find_result(value) != nullptr;
-    });
-  }
-
-  bool merged(const Element& element) const { return partition_.piece(element.piece).left >= 0; }
-
-  void connect() {
-    std::map<ValueId, std::size_t> maker;
-    for (std::size_t i = 0; i < elements_.size(); ++i) {
-      for (const Read& read : elements_[i].cluster->reads) readers_[read.value] |= bit(i);
-      for (const Result& result : elements_[i].cluster->results) maker[result.value] = i;
-    }
-    for (const auto& [value, readers] : readers_) {
-      const auto made = maker.find(value);
-      const Mask all = readers | (made == maker.end() ? 0 : bit(made->second));
-      for (std::size_t i = 0; i < elements_.size(); ++i) {
-        if ((all >> i & 1U) != 0) elements_[i].near |= all & ~bit(i);
-        if (made != maker.end() && made->second != i && (readers >> i & 1U) != 0)
-          elements_[i].before |= bit(made->second);
-      }
-    }
-    for (const auto& [value, element] : maker) outside_[value] = needed_outside(value);
-    close();
-  }
-
-  bool needed_outside(ValueId value) const {
-    if (context_.graph_output[static_cast<std::size_t>(value)]) return true;
-    const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
-    return std::any_of(readers.begin(), readers.end(), [&](int reader) {
-      return std::find(clusters_.begin(), clusters_.end(), reader) == clusters_.end();
-    });
-  }
-
-  // `ancestors_`: all that must have run before an element.
-  void close() {
-    ancestors_.resize(elements_.size());
-    for (std::size_t round = 0; round < elements_.size(); ++round)
-      for (std::size_t i = 0; i < elements_.size(); ++i) {
-        Mask all = elements_[i].before;
-        for (std::size_t k = 0; k < elements_.size(); ++k)
-          if ((elements_[i].before >> k & 1U) != 0) all |= ancestors_[k];
-        ancestors_[i] = all;
-      }
-  }
-
-  Mask before(Mask mask) const {
-    Mask all = 0;
-    for (std::size_t i = 0; i < elements_.size(); ++i)
-      if ((mask >> i & 1U) != 0) all |= elements_[i].before;
-    return all & ~mask;
-  }
-
-  bool convex(Mask mask) const {
-    Mask above = 0;
-    for (std::size_t i = 0; i < elements_.size(); ++i)
-      if ((mask >> i & 1U) != 0) above |= ancestors_[i];
-    for (std::size_t i = 0; i < elements_.size(); ++i)
-      if ((above & ~mask) >> i & 1U && (ancestors_[i] & mask) != 0) return false;
-    return true;
-  }
-
-  // Merged in another order, the same nodes may lie otherwise on another domain: a few ways of each set are kept.
-  void add(Candidate candidate) {
-    candidate.us = time_of(context_, candidate.cluster, bytes_of(context_, candidate.cluster));
-    std::vector<int>& ways = index_[candidate.mask];
-    const auto same = std::find_if(ways.begin(), ways.end(), [&](int way) {
-      return alike(candidates_[static_cast<std::size_t>(way)].cluster, candidate.cluster);
-    });
-    if (same != ways.end()) {
-      Candidate& kept = candidates_[static_cast<std::size_t>(*same)];
-      if (candidate.us < kept.us) kept = std::move(candidate);
-    } else if (ways.size() < kMostWays) {
-      ways.push_back(static_cast<int>(candidates_.size()));
-      candidates_.push_back(std::move(candidate));
-    }
-  }
-
-  static bool alike(const Cluster& a, const Cluster& b) {
-    const auto same_read = [](const Read& x, const Read& y) { return x.layouts == y.layouts; };
-    const auto same_result = [](const Result& x, const Result& y) { return x.layout == y.layout; };
-    return a.kernel_class == b.kernel_class && a.domain.extents == b.domain.extents && a.domain.kept == b.domain.kept &&
-           a.persistent == b.persistent &&
-           std::equal(a.reads.begin(), a.reads.end(), b.reads.begin(), b.reads.end(), same_read) &&
-           std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), same_result);
-  }
-
-  void extend(int from) {
-    const Mask mask = candidates_[static_cast<std::size_t>(from)].mask;
-    for (std::size_t i = 0; i < elements_.size(); ++i) {
-      if ((mask >> i & 1U) != 0 || (elements_[i].near & mask) == 0 || !convex(mask | bit(i))) continue;
-      for (Cluster& merged : fused(candidates_[static_cast<std::size_t>(from)], i))
-        add({mask | bit(i), std::move(merged), 0, from, static_cast<int>(i), -1});
-    }
-  }
-
-  // The candidate and one element more, as one kernel: in no way, in one, or in two.
-  std::vector<Cluster> fused(const Candidate& candidate, std::size_t i) const {
-    const Cluster& element = *elements_[i].cluster;
-    const Mask mask = candidate.mask | bit(i);
-    const auto elsewhere = [&](ValueId value) {
-      const auto readers = readers_.find(value);
-      const auto outside = outside_.find(value);
-      return (outside != outside_.end() && outside->second) ||
-             (readers != readers_.end() && (readers->second & ~mask) != 0);
-    };
-    std::vector<Cluster> ways;
-    Cluster merged;
-    const auto take = [&](const Verdict& verdict) {
-      --attempts_;
-      if (verdict.legal()) ways.push_back(std::move(merged));
-      merged = Cluster{};
-    };
-    if ((elements_[i].before & candidate.mask) != 0) {
-      take(fuse_consumer(context_, candidate.cluster, element, elsewhere, merged));
-    } else if ((before(candidate.mask) & bit(i)) != 0) {
-      take(fuse_consumer(context_, element, candidate.cluster, elsewhere, merged));
-    } else if (context_.options.siblings) {
-      take(fuse_siblings(context_, candidate.cluster, element, merged));
-      if (element.kernel_class == candidate.cluster.kernel_class)
-        take(fuse_siblings(context_, element, candidate.cluster, merged));
-    }
-    return ways;
-  }
-
-  // The clusters as they stand are candidates too. Returns their time.
-  double add_living() {
-    double now = 0;
-    for (int cluster : clusters_) {
-      const Mask mask = mask_of(partition_.piece_of[static_cast<std::size_t>(cluster)]);
-      const double us = time_of(context_, partition_.at(cluster), bytes_of(context_, partition_.at(cluster)));
-      now += us;
-      candidates_.push_back({mask, {}, us, -1, -1, cluster});
-    }
-    return now;
-  }
-
-  // The elements below a piece.
-  Mask mask_of(int piece) const {
-    Mask mask = 0;
-    std::vector<int> pending{piece};
-    while (!pending.empty()) {
-      const int next = pending.back();
-      pending.pop_back();
-      const auto found = std::find_if(elements_.begin(), elements_.end(),
-                                      [&](const Element& element) { return element.piece == next; });
-      if (found != elements_.end()) {
-        mask |= bit(static_cast<std::size_t>(found - elements_.begin()));
-        continue;
-      }
-      pending.push_back(partition_.piece(next).left);
-      pending.push_back(partition_.piece(next).right);
-    }
-    return mask;
-  }
-
-  double cheapest(std::vector<int>& cut) const {
-    constexpr double kNever = std::numeric_limits<double>::infinity();
-    struct Way {
-      double us = kNever;
-      int last = -1;
-    };
-    const Mask all = bit(elements_.size()) - 1;
-    std::vector<Mask> needs;
-    for (const Candidate& candidate : candidates_) needs.push_back(before(candidate.mask));
-    std::vector<Way> ways(std::size_t{all} + 1);
-    ways[0].us = 0;
-    for (Mask done = 0; done < all; ++done) {
-      if (ways[done].us == kNever) continue;
-      for (std::size_t i = 0; i < candidates_.size(); ++i) {
-        const Mask mask = candidates_[i].mask;
-        if ((mask & done) != 0 || (needs[i] & ~done) != 0) continue;
-        Way& way = ways[done | mask];
-        const double us = ways[done].us + candidates_[i].us;
-        if (us < way.us) way = {us, static_cast<int>(i)};
-      }
-    }
-    for (Mask done = all; done != 0 && ways[done].last >= 0;) {
-      cut.push_back(ways[done].last);
-      done &= ~candidates_[static_cast<std::size_t>(cut.back())].mask;
-    }
-    std::reverse(cut.begin(), cut.end());
-    return ways[all].us;
-  }
-
-  const Context& context_;
-  const Partition& partition_;
-  const std::vector<int>& clusters_;
-  std::int64_t& attempts_;
-  std::vector<Element> elements_;
-  std::map<ValueId, Mask> readers_;         // among the elements
-  std::map<ValueId, bool> outside_;         // results of elements: needed outside the window
-  std::vector<Mask> ancestors_;             // by element
-  std::deque<Candidate> candidates_;        // smaller ones first
-  std::map<Mask, std::vector<int>> index_;  // candidates of these elements
-};
+constexpr int kPasses = 3;                  // over all clusters; a new cut makes new windows around it
 
 class Windows {
  public:
@@ -318,7 +27,7 @@ class Windows {
       again = false;
       const std::vector<int> order = partition_.order;
       for (int cluster : order)
-        if (attempts_ > 0 && alive(cluster)) again = around(cluster) || again;
+        if (attempts_ > 0 && visits_ > 0 && alive(cluster)) again = around(cluster) || again;
       changed = changed || again;
     }
     return changed;
@@ -366,21 +75,28 @@ class Windows {
     for (int other : near) {
       std::vector<int> window{cluster, other};
       if (!convex(window)) continue;
-      int room = context_.options.window - leaves(cluster) - leaves(other);
-      for (const std::vector<int>& list : {near, room > 0 ? neighbours(other) : std::vector<int>{}})
-        for (int third : list) {
-          if (leaves(third) > room || std::find(window.begin(), window.end(), third) != window.end()) continue;
-          window.push_back(third);
-          if (convex(window)) {
-            room -= leaves(third);
-          } else {
-            window.pop_back();
-          }
-        }
+      grow(window, near);
+      if (room(window) > 0) grow(window, neighbours(other));
       std::sort(window.begin(), window.end());
       if (resolve(window)) return true;
     }
     return false;
+  }
+
+  // Adds what fits as whole nodes and keeps the window convex.
+  void grow(std::vector<int>& window, const std::vector<int>& list) {
+    for (int next : list) {
+      if (leaves(next) > room(window) || std::find(window.begin(), window.end(), next) != window.end()) continue;
+      window.push_back(next);
+      if (!convex(window)) window.pop_back();
+    }
+  }
+
+  // Elements that it may still have when all merges are undone.
+  int room(const std::vector<int>& window) const {
+    int room = context_.options.window;
+    for (int cluster : window) room -= leaves(cluster);
+    return room;
   }
 
   // Whether no path leaves the window and comes back.
@@ -391,6 +107,7 @@ class Windows {
     std::vector<int> pending, seen;
     bool back = false;
     const auto visit = [&](int next, bool from_inside) {
+      --visits_;
       if (inside(next)) {
         back = back || !from_inside;
       } else if (position(next) < last && !marked_[static_cast<std::size_t>(next)]) {
@@ -417,39 +134,37 @@ class Windows {
     std::vector<int> pieces;
     for (int cluster : clusters) pieces.push_back(partition_.piece_of[static_cast<std::size_t>(cluster)]);
     if (!tried_.insert(pieces).second) return false;
-    for (Split how : {Split::youngest, Split::meeting}) {
-      int most = context_.options.window;
-      while (true) {
-        Window window(context_, partition_, clusters, how, most, attempts_);
-        if (window.size() < 2) return false;
-        const std::vector<int> cut = window.solve();
-        if (!cut.empty()) {
+    for (Split how : {Split::youngest, Split::meeting})
+      for (int most : {context_.options.window, kFewElements}) {
+        const Window window = open_window(context_, partition_, clusters, how, most);
+        if (window.elements.size() < 2) return false;
+        const Cut cut = cheapest_cut(context_, partition_, window, attempts_);
+        if (!cut.kernels.empty()) {
           apply(window, cut);
           return true;
         }
-        if (window.in_nodes() && !window.crowded()) return false;  // as good as it gets
-        if (!window.crowded() || most <= kFewPieces) break;
-        most = kFewPieces;
+        if (cut.crowded) continue;                          // all kernels of a smaller window may be few enough
+        if (is_in_nodes(partition_, window)) return false;  // as good as it gets
+        break;
       }
-    }
     return false;
   }
 
-  void apply(Window& window, const std::vector<int>& cut) {
+  void apply(const Window& window, const Cut& cut) {
     std::vector<std::pair<Cluster, int>> made;  // with the piece
-    for (int choice : cut)
-      if (const int living = window.candidate(choice).living; living >= 0)
+    for (int kernel : cut.kernels)
+      if (const int living = cut.candidates[static_cast<std::size_t>(kernel)].living; living >= 0)
         made.emplace_back(partition_.at(living), partition_.piece_of[static_cast<std::size_t>(living)]);
-    for (int cluster : window.clusters()) retire(cluster);
-    for (int choice : cut) {
-      if (window.candidate(choice).living >= 0) continue;
-      const int piece = keep(window, choice);
+    for (int cluster : window.clusters) retire(cluster);
+    for (int kernel : cut.kernels) {
+      if (cut.candidates[static_cast<std::size_t>(kernel)].living >= 0) continue;
+      const int piece = keep(window, cut, kernel);
       Cluster cluster = partition_.piece(piece).cluster;
       cluster.nodes = partition_.nodes_of(piece);
       made.emplace_back(std::move(cluster), piece);
     }
     for (std::size_t i = 0; i < made.size(); ++i)
-      settle(i < window.clusters().size() ? window.clusters()[i] : partition_.add_cluster(), std::move(made[i].first),
+      settle(i < window.clusters.size() ? window.clusters[i] : partition_.add_cluster(), std::move(made[i].first),
              made[i].second);
     renumber();
   }
@@ -470,11 +185,11 @@ class Windows {
   }
 
   // The piece that a candidate becomes.
-  int keep(Window& window, int choice) {
-    Candidate& candidate = window.candidate(choice);
-    const int element = window.elements()[static_cast<std::size_t>(candidate.element)].piece;
+  int keep(const Window& window, const Cut& cut, int kernel) {
+    const Candidate& candidate = cut.candidates[static_cast<std::size_t>(kernel)];
+    const int element = window.elements[static_cast<std::size_t>(candidate.element)].piece;
     if (candidate.smaller < 0) return element;
-    const int smaller = keep(window, candidate.smaller);
+    const int smaller = keep(window, cut, candidate.smaller);
     return partition_.add_piece(candidate.cluster, smaller, element);
   }
 
@@ -494,7 +209,7 @@ class Windows {
   std::vector<int> positions_;        // in the order, by cluster
   std::vector<bool> marked_;          // by cluster: scratch
   std::set<std::vector<int>> tried_;  // windows, as pieces
-  std::int64_t attempts_ = kAttempts;
+  std::int64_t attempts_ = kAttempts, visits_ = kVisits;
 };
 
 }  // namespace

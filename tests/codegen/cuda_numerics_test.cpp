@@ -238,6 +238,16 @@ TEST(CudaNumerics, NormsWithWhatSurroundsThem) {
   expect_right("graph g(x: f32[20, n]) { y = var(x, axis=0); z = sub(x, mean(x, axis=0)); return y, z }", {{"n", 40}});
 }
 
+TEST(CudaNumerics, StatisticsStoredBesideTheRowsThatNeedThem) {
+  expect_right(
+      "graph g(x: bf16[rows, 257], dy: bf16[rows, 257]) {\n"
+      "  real = cast(x, dtype=f32)\n  m = mean(real, axis=1, keepdims=true)\n  centred = sub(real, m)\n"
+      "  rstd = rsqrt(add(mean(mul(centred, centred), axis=1, keepdims=true), 0.01))\n"
+      "  normal = mul(centred, rstd)\n  g = cast(dy, dtype=f32)\n"
+      "  dx = mul(rstd, sub(g, mul(normal, mean(mul(g, normal), axis=1, keepdims=true))))\n  return m, rstd, dx\n}",
+      {{"rows", 33}});
+}
+
 TEST(CudaNumerics, Views) {
   expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}});
   expect_right(

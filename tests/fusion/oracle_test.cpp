@@ -1,4 +1,5 @@
 // The planner's cut against the exact optimum of the same cost model, on random graphs.
+//   TENON_ORACLE_COUNT   how many graphs; default 200 (bench/results/planner.md records 1,000)
 #include "tests/fusion/oracle.h"
 
 #include <gtest/gtest.h>
@@ -62,8 +63,13 @@ TEST(Oracle, KnowsWhatASmallGraphCosts) {
   EXPECT_NEAR(least_time(context), 3 * copy + 2 * options.cost.launch_us, 2);
 }
 
-TEST(Oracle, PlansOfAThousandGraphsAreNearTheOptimum) {
-  const Summary result = measure(0, 1000, ir::PlanOptions{}.window);
+int graph_count() {
+  const char* text = std::getenv("TENON_ORACLE_COUNT");
+  return text == nullptr ? 200 : std::atoi(text);
+}
+
+TEST(Oracle, PlansAreNearTheOptimum) {
+  const Summary result = measure(0, graph_count(), ir::PlanOptions{}.window);
   EXPECT_LE(result.mean, 1.05);
   EXPECT_GE(result.optimal, 70);
   EXPECT_GE(result.least, 0.999) << "the oracle missed a kernel that the planner made";  // it keeps 8 ways of a set
@@ -72,8 +78,8 @@ TEST(Oracle, PlansOfAThousandGraphsAreNearTheOptimum) {
 TEST(Oracle, PlansOfFreshGraphsAreNearTheOptimum) {
   const std::uint64_t seed = 1000 + std::random_device{}() % 1000000000;
   SCOPED_TRACE("seeds from " + std::to_string(seed));
-  const Summary result = measure(seed, 100, ir::PlanOptions{}.window);
-  EXPECT_LE(result.mean, 1.1);  // a hundred graphs scatter more than a thousand
+  const Summary result = measure(seed, 50, ir::PlanOptions{}.window);
+  EXPECT_LE(result.mean, 1.15);  // few graphs scatter more than many
 }
 
 TEST(Oracle, WindowsImproveOnGreedyMerging) {

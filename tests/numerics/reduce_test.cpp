@@ -84,6 +84,29 @@ TEST_P(RowKernels, AtLengthsAroundEveryBlockSize) {
         columns > 10000 ? std::vector<Bindings>{{{"rows", 3}}} : std::vector<Bindings>{{{"rows", 3}}, {{"rows", 1}}});
   }
 }
+// The statistics of the rows are stored for the column kernel, where the rows are long enough for that to pay.
+TEST_P(RowKernels, AndColumnKernelsOfNormBackward) {
+  const auto& [target, columns] = GetParam();
+  for (const char* dtype : {"f32", "bf16"}) {
+    expect_right(ir::parse(fmt::format(R"(graph backward(x: {0}[rows, {1}], dy: {0}[rows, {1}], weight: {0}[{1}]) {{
+      real = cast(x, dtype=f32)
+      g = cast(dy, dtype=f32)
+      centred = sub(real, mean(real, axis=1, keepdims=true))
+      rstd = rsqrt(add(mean(mul(centred, centred), axis=1, keepdims=true), 0.01))
+      normal = mul(centred, rstd)
+      scaled = mul(g, cast(weight, dtype=f32))
+      along = mean(scaled, axis=1, keepdims=true)
+      across = mean(mul(scaled, normal), axis=1, keepdims=true)
+      dx = cast(mul(rstd, sub(sub(scaled, along), mul(normal, across))), dtype={0})
+      dw = sum(mul(g, normal), axis=0)
+      db = sum(g, axis=0)
+      return dx, dw, db
+    }})",
+                                       dtype, columns)),
+                 target, {{{"rows", 3}}, {{"rows", columns > 10000 ? 1 : 70}}});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(On, RowKernels,
                          ::testing::Combine(::testing::ValuesIn(all_targets()),
                                             ::testing::Values(1, 7, 1023, 1024, 1025, 4097, 50257)),
