@@ -18,6 +18,7 @@ struct LaunchRule {
   std::int64_t max_grid_x = 0;  ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
   int block = 256;              ///< threads; CPU: unused
   int shared_bytes = 0;         ///< dynamic shared memory
+  bool dependent = false;       ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
 };
 
 struct Source {

@@ -36,6 +36,7 @@ Target cuda_target(const std::string& arch) {
       target.sm = row.sm;
       target.arch = row.name;
       target.multiprocessors = row.multiprocessors;
+      target.dependent_launch = row.sm >= 90;
       target.shared_memory_per_block = row.shared_memory_per_block;
       return target;
     }

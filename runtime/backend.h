@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,6 +35,7 @@ struct Launch {
   std::int64_t grid[3] = {1, 1, 1};
   int block = 1;
   int shared_bytes = 0;
+  bool dependent = false;           ///< may begin before the kernel ahead of it ends
   std::span<void* const> pointers;  ///< one for each operand
   std::span<const std::int64_t> dims;
 };
@@ -46,6 +48,16 @@ class Timer {
   virtual void end(void* stream) = 0;
   /// From the begin to the end, for which this waits.
   virtual double milliseconds() = 0;
+};
+
+/// Work that was recorded once and is repeated with one call (a CUDA graph). One call at a time.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// Puts the work on `stream`.
+  virtual void launch(void* stream) const = 0;
+  /// Records anew. The same launches on other pointers replace the old ones in place.
+  virtual void update(const std::function<void(void* stream)>& work) = 0;
 };
 
 /// Thread-safe. `stream` is the target's own stream handle (a CUstream), or null.
@@ -73,6 +85,9 @@ class Backend {
   virtual void synchronize(void* stream) const = 0;
 
   virtual std::unique_ptr<Timer> timer() const = 0;
+
+  /// Keeps what `work` puts on the stream that it is given, instead of doing it. Null where the target cannot.
+  virtual std::unique_ptr<Recording> record(const std::function<void(void* stream)>&) const { return nullptr; }
 };
 
 }  // namespace tenon::runtime

@@ -154,6 +154,7 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
   call.block = launch.kernel->source.launch.block;
   call.shared_bytes = launch.kernel->source.launch.shared_bytes;
   call.pointers = {pointers, count};
+  call.dependent = launch.kernel->source.launch.dependent;
   call.dims = launch.dims;
   backend->launch(call, stream);
 }
@@ -163,6 +164,18 @@ void Executable::Impl::launch(const runtime::LaunchRecord& record, std::span<con
   const runtime::HeldArena held(arenas, record.arena_bytes, stream);
   const runtime::ArenaPool::Arena* arena = held.get();
   last_arena_bytes = record.arena_bytes;
+  const bool worthwhile = record.launches.size() + record.copies.size() > 1;
+  if (!replay || !worthwhile) return put(record, inputs, outputs, arena, stream);
+  std::vector<void*> pointers = {arena == nullptr ? nullptr : arena->memory};
+  for (const Buffer& buffer : inputs) pointers.push_back(buffer.data);
+  for (const Buffer& buffer : outputs) pointers.push_back(buffer.data);
+  record.replays->run(
+      *backend, std::move(pointers), [&](void* to) { put(record, inputs, outputs, arena, to); }, stream);
+}
+
+void Executable::Impl::put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
+                           std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
+                           void* stream) const {
   for (const runtime::PreparedLaunch& launch : record.launches) launch_kernel(launch, inputs, outputs, arena, stream);
   for (const runtime::PreparedCopy& copy : record.copies)
     backend->copy(runtime::resolve(copy.to, inputs, outputs, arena),

@@ -16,6 +16,7 @@
 #include "codegen/kernel.h"
 #include "ir/fusion/plan.h"
 #include "runtime/backend.h"
+#include "runtime/replay.h"
 #include "tenon/compile.h"
 
 namespace tenon::runtime {
@@ -66,6 +67,7 @@ struct LaunchRecord {
   std::vector<PreparedLaunch> launches;
   std::vector<PreparedCopy> copies;
   std::int64_t arena_bytes = 0;
+  std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
 
 /// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
@@ -121,12 +123,15 @@ struct Executable::Impl {
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
+  void put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+           const runtime::ArenaPool::Arena* arena, void* stream) const;
   void launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena, void* stream) const;
 
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
   runtime::LowerGroup lower_group;
+  bool replay = false;  ///< a run is recorded the first time and repeated as one call
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last

@@ -28,6 +28,7 @@ std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, co
   wanted.arch = arch;
   wanted.with_device = arch.empty();
   wanted.device = options.device;
+  wanted.dependent_launch = !options.disable.count("dependent_launch");
   wanted.tenon_version = kVersion;
   return runtime::cuda::make_backend(wanted, open_cache(options));
 }
@@ -90,7 +91,8 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
     if (options.print.count("source")) show(options, "source", backend->emit(kernel).text);
     return kernel;
   };
-  auto impl = std::make_shared<const Executable::Impl>(*shared_plan, backend, lower_group);
+  auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_group);
+  impl->replay = options.replay;
   if (shared_plan->graph.symbols.empty()) impl->record_for(Bindings{});
   return Executable(std::move(impl));
 }

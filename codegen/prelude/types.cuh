@@ -34,6 +34,16 @@ __device__ __forceinline__ double inf_f64() { return __longlong_as_double(0x7ff0
 //@ nan_f64
 __device__ __forceinline__ double nan_f64() { return __longlong_as_double(0x7ff8000000000000ll); }
 
+//@ join_stream
+// Lets the kernel behind this one in the stream start its blocks, and waits until the kernels ahead have ended and their
+// stores are seen (PTX ISA: griddepcontrol). Nothing of memory is touched before it.
+__device__ __forceinline__ void join_stream() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 //@ pack
 // N elements that one thread handles together.
 template <class T, int N>

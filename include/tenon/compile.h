@@ -32,6 +32,9 @@ struct Options {
   std::string cache_dir;  ///< TENON_CACHE_DIR; empty: $XDG_CACHE_HOME/tenon or ~/.cache/tenon
   std::uint64_t cache_bytes = std::uint64_t{1} << 30;  ///< TENON_CACHE_BYTES
 
+  bool replay = false;  ///< runs of several kernels are recorded as a CUDA graph and repeated with one call
+                        ///< (TENON_REPLAY); worth it for small kernels and buffers that stay where they are
+
   std::string nvrtc_path;  ///< TENON_NVRTC_PATH: libnvrtc, or its folder; empty: search
   int device = 0;          ///< CUDA ordinal
   int threads = 0;         ///< CPU threads; 0: as many as the process may use (TENON_THREADS)

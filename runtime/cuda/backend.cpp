@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "runtime/cuda/driver.h"
+#include "runtime/cuda/graph.h"
 
 namespace tenon::runtime::cuda {
 namespace {
@@ -62,6 +63,21 @@ class CudaTimer final : public Timer {
   Event begin_, end_;
 };
 
+// Records on a stream of its own: the default stream cannot be captured, and the caller's may be in use.
+class CudaRecording final : public Recording {
+ public:
+  CudaRecording(const DevicePtr& device, const std::function<void(void*)>& work)
+      : stream_(device), graph_(device, stream_.get(), [&] { work(stream_.get()); }) {}
+  void launch(void* stream) const override { graph_.launch(static_cast<StreamHandle>(stream)); }
+  void update(const std::function<void(void*)>& work) override {
+    graph_.update(stream_.get(), [&] { work(stream_.get()); });
+  }
+
+ private:
+  Stream stream_;
+  LaunchGraph graph_;
+};
+
 class CudaBackend final : public Backend {
  public:
   CudaBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
@@ -73,6 +89,7 @@ class CudaBackend final : public Backend {
     } else {
       target_ = codegen::cuda_target(options.arch);
     }
+    target_.dependent_launch = target_.dependent_launch && options.dependent_launch;
   }
 
   const codegen::Target& target() const override { return target_; }
@@ -122,6 +139,7 @@ class CudaBackend final : public Backend {
                    static_cast<unsigned>(launch.grid[2])};
     config.block = {static_cast<unsigned>(launch.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
+    config.programmatic_dependent = launch.dependent;
     cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments, kernel.name);
   }
 
@@ -171,6 +189,11 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Timer> timer() const override {
     const CurrentContext current(device());
     return std::make_unique<CudaTimer>(device_);
+  }
+
+  std::unique_ptr<Recording> record(const std::function<void(void*)>& work) const override {
+    device();
+    return std::make_unique<CudaRecording>(device_, work);
   }
 
  private:

@@ -16,7 +16,8 @@ struct BackendOptions {
   std::string arch;         ///< empty: the device's own
   bool with_device = true;  ///< false: compile only; launches are Error(no_device)
   int device = 0;
-  std::string tenon_version;  ///< part of every cache key
+  bool dependent_launch = true;  ///< where the architecture can
+  std::string tenon_version;     ///< part of every cache key
 };
 
 /// Error(no_device) when there is no NVRTC, or no device where one is wanted.

@@ -15,13 +15,7 @@ namespace tenon::test {
 inline const char* const kArchitectures[] = {"sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120"};
 
 /// The target of `arch` with typical numbers.
-inline codegen::Target cuda_target_for(const std::string& arch) {
-  codegen::Target target;
-  target.kind = codegen::TargetKind::cuda;
-  target.arch = arch;
-  target.sm = std::stoi(arch.substr(3));
-  return target;
-}
+inline codegen::Target cuda_target_for(const std::string& arch) { return codegen::cuda_target(arch); }
 
 /// Expects no error, no warning and no spill on any architecture that the installed NVRTC knows; does
 /// nothing where there is none.

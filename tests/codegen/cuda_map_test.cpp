@@ -43,6 +43,7 @@ TEST(CudaMap, ReadsAsIfWritten) {
   EXPECT_EQ(
       test::kernel_part(emitted(kernel).text),
       R"(extern "C" __global__ void __launch_bounds__(256) map(const float* __restrict__ in0, float* __restrict__ out0) {
+  join_stream();
   const u32 point = (blockIdx.x * 256 + threadIdx.x) * 4;
   const int i0 = (int)point;
   const pack<float, 4> x0 = load<4, 4>(in0 + i0);
@@ -115,6 +116,7 @@ TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
   EXPECT_EQ(
       test::kernel_part(emitted(b.kernel).text),
       R"(extern "C" __global__ void __launch_bounds__(512) map(const bf16* __restrict__ in0, bf16* __restrict__ out0) {
+  join_stream();
   __shared__ transpose_tile<bf16, 64, 64> t0;
   const int tile_i1 = (int)(blockIdx.x % 128);
   const int tile_i0 = (int)(blockIdx.x / 128);

@@ -183,7 +183,7 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   launch.grid_x = extent_of_axes(kernel, e.parts.batch) * tiles_q * tiles_e;
   launch.block = mma ? schedule.tile_q * 2 : schedule.tile_q * 4;
   launch.shared_bytes = static_cast<int>(shared_bytes(schedule, tiles));
-  return finish(kernel, out, launch, true);
+  return finish(kernel, out, launch, target, true);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -80,7 +80,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
   launch.block = 32 * schedule.warps_m * schedule.warps_n;
   launch.shared_bytes = static_cast<int>(shared_bytes(schedule, element, a, b));
-  return finish(kernel, out, launch, true);
+  return finish(kernel, out, launch, target, true);
 }
 
 }  // namespace tenon::codegen::cuda

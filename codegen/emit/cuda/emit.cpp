@@ -22,10 +22,12 @@ Source emit_cuda(const Kernel& kernel, const Target& target) {
 
 namespace cuda {
 
-Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch, bool whole_registers) {
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, bool whole_registers) {
   Writer out;
+  launch.dependent = target.dependent_launch;
   out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{", launch.block,
                        whole_registers ? ", 1" : "", kernel.name, parameters(kernel)));
+  if (launch.dependent) out.line("join_stream();");
   for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
   const std::string text = without_unused(out.text() + body.text() + "}\n");
   const std::string prelude = prelude_for(text);

@@ -12,14 +12,15 @@ namespace tenon::codegen::cuda {
 
 Source emit_map(const Kernel& kernel, const Target& target);
 /// Through tiles in shared memory (MapSchedule::tile_axis).
-Source emit_transposing_map(const Kernel& kernel);
+Source emit_transposing_map(const Kernel& kernel, const Target& target);
 Source emit_reduce(const Kernel& kernel, const Target& target);
 Source emit_contract(const Kernel& kernel, const Target& target);
 Source emit_attend(const Kernel& kernel, const Target& target);
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
 /// `whole_registers`: the compiler may use all that a block can have, rather than spill for a further block on an SM.
-Source finish(const Kernel& kernel, const Writer& body, const LaunchRule& launch, bool whole_registers = false);
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
+              bool whole_registers = false);
 
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);

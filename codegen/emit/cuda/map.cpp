@@ -92,9 +92,9 @@ void emit_loads_first(Writer& out, const Share& share, const Points& points) {
 
 }  // namespace
 
-Source emit_map(const Kernel& kernel, const Target&) {
+Source emit_map(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  if (schedule.tile_axis >= 0) return emit_transposing_map(kernel);
+  if (schedule.tile_axis >= 0) return emit_transposing_map(kernel, target);
   const Share share = share_of(kernel, schedule);
   Points points = map_points(kernel, schedule);
   Writer out(1);
@@ -111,7 +111,7 @@ Source emit_map(const Kernel& kernel, const Target&) {
   LaunchRule launch;
   launch.grid_x = blocks_of(share.count, share.per_block());
   launch.block = schedule.threads;
-  return finish(kernel, out, launch);
+  return finish(kernel, out, launch, target);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -181,7 +181,7 @@ void emit_all_work(Writer& out, const Tiling& tiling) {
 
 }  // namespace
 
-Source emit_transposing_map(const Kernel& kernel) {
+Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   const Tiling tiling = tiling_of(kernel);
   const Transposed& transposed = tiling.transposed;
   TENON_CHECK(!transposed.empty(), "tiles of nothing");
@@ -197,7 +197,7 @@ Source emit_transposing_map(const Kernel& kernel) {
   emit_all_work(out, tiling);
   if (!transposed.stores.empty()) out.line("__syncthreads();");
   for (int store : transposed.stores) emit_flush(out, tiling, store);
-  return finish(kernel, out, launch);
+  return finish(kernel, out, launch, target);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -43,8 +43,9 @@ Team team_of(const ReduceSchedule& s) {
 // Writes one Reduce kernel.
 class ReduceEmitter {
  public:
-  explicit ReduceEmitter(const Kernel& kernel)
+  ReduceEmitter(const Kernel& kernel, const Target& target)
       : kernel_(kernel),
+        target_(target),
         schedule_(std::get<ReduceSchedule>(kernel.schedule)),
         team_(team_of(schedule_)),
         rounds_(rounds_of(kernel)),
@@ -66,7 +67,7 @@ class ReduceEmitter {
     LaunchRule launch;
     launch.grid_x = blocks_of(count_, team_.rows);
     launch.block = schedule_.threads;
-    return finish(kernel_, out_, launch);
+    return finish(kernel_, out_, launch, target_);
   }
 
  private:
@@ -241,6 +242,7 @@ class ReduceEmitter {
   }
 
   const Kernel& kernel_;
+  const Target& target_;
   const ReduceSchedule& schedule_;
   Team team_;
   Rounds rounds_;
@@ -253,6 +255,6 @@ class ReduceEmitter {
 
 }  // namespace
 
-Source emit_reduce(const Kernel& kernel, const Target&) { return ReduceEmitter(kernel).emit(); }
+Source emit_reduce(const Kernel& kernel, const Target& target) { return ReduceEmitter(kernel, target).emit(); }
 
 }  // namespace tenon::codegen::cuda
