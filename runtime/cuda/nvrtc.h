@@ -54,7 +54,8 @@ struct Nvrtc {
 
 /// Opens the first NVRTC (12.0 or later) that works: `path`; one that the process has open; wheels; conda; the loader's
 /// (libnvrtc.so.13, then .12); toolkits. Its builtins library is opened by path beside it, since NVRTC itself asks the
-/// loader for that one by name. Never closed again. Throws Error(no_device) that lists what was tried.
+/// loader for that one by name. Never closed again. From then on glibc keeps up to 62 MB of freed memory for the
+/// process, which saves a sixth of a small kernel's compile time. Throws Error(no_device) that lists what was tried.
 /// `attempts`, where given, receives every place looked at, also on success.
 std::shared_ptr<const Nvrtc> open_nvrtc(const NvrtcSearch& search, std::vector<NvrtcAttempt>* attempts = nullptr);
 
