@@ -66,6 +66,8 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual const codegen::Target& target() const = 0;
+  /// What kernels run on, for texts and for what is kept of it; empty where they are only generated.
+  virtual std::string device_name() const = 0;
   virtual codegen::Source emit(const codegen::Kernel& kernel) const = 0;
   /// From source to binary, through the cache. Error(compile) with the compiler's log.
   virtual Binary build(const codegen::Source& source) const = 0;

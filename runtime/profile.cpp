@@ -46,10 +46,10 @@ void sample(KernelTimes& times, const std::function<void()>& launch, const std::
   times.launches = samples * count;
 }
 
-const ir::Group& group_of(const Executable::Impl& impl, const LaunchRecord& record, const BuiltKernel* kernel) {
+std::size_t group_of(const LaunchRecord& record, const BuiltKernel* kernel) {
   const auto& kernels = record.built->kernels;
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k.get() == kernel; });
-  return impl.plan.groups[static_cast<std::size_t>(found - kernels.begin())];
+  return static_cast<std::size_t>(found - kernels.begin());
 }
 
 double gbps(const KernelTimes& times) { return static_cast<double>(times.bytes) / times.mean_us / 1e3; }
@@ -68,7 +68,8 @@ std::vector<KernelTimes> profile(const Executable& executable, std::span<const B
   for (const PreparedLaunch& launch : record->launches) {
     KernelTimes times;
     times.name = launch.kernel->kernel.name;
-    times.bytes = ir::unavoidable_bytes(impl.plan, group_of(impl, *record, launch.kernel), record->bindings);
+    times.group = group_of(*record, launch.kernel);
+    times.bytes = ir::unavoidable_bytes(impl.plan, impl.plan.groups[times.group], record->bindings);
     times.begin_us = us_since(begin);
     impl.launch_kernel(launch, inputs, outputs, arena.get(), nullptr);
     wait();

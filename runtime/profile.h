@@ -16,6 +16,7 @@ namespace tenon::runtime {
 /// kernel. Batches repeat, so what fits in a cache is read from there.
 struct KernelTimes {
   std::string name;
+  std::size_t group = 0;      ///< of the plan
   std::int64_t launches = 0;  ///< in all samples
   double mean_us = 0, min_us = 0, max_us = 0;
   std::int64_t bytes = 0;                ///< its inputs and outputs once

@@ -6,6 +6,7 @@
 #include "ir/text.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/executable.h"
+#include "src/cost_model.h"
 #include "src/search.h"
 #include "tenon_build.h"
 #ifdef TENON_WITH_CPU
@@ -83,6 +84,10 @@ ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostMode
   return result;
 }
 
+ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options) {
+  return plan(graph, options, cost_model(backend, options));
+}
+
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
   auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
   const auto lower_group = [shared_plan, backend, options](int group, const codegen::Specialization& specialization) {
@@ -100,7 +105,8 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
 }  // namespace src
 
 Executable compile(const Graph& graph, const std::string& target, const Options& options) {
-  return src::make_executable(src::plan(graph.data(), options), src::open_backend(target, options), options);
+  const auto backend = src::open_backend(target, options);
+  return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
 }
 
 }  // namespace tenon

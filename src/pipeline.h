@@ -20,6 +20,9 @@ std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, 
 /// The plan by the numbers of `cost`: whoever has measured a device hands its own in.
 ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostModel& cost = {});
 
+/// The plan for a backend's device: by the numbers kept for it, where there are any.
+ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options);
+
 /// plan -> executable on an open backend.
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);
 

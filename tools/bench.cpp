@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
-#include "runtime/cuda/device.h"
 #include "src/pipeline.h"
 #include "tenon_build.h"
 #include "tools/bench_case.h"
@@ -64,15 +63,6 @@ std::string table_row(const BenchResult& r) {
   return text + "\n";
 }
 
-std::string device_name(const runtime::Backend& backend, const Options& options) {
-  switch (backend.target().kind) {
-    case codegen::TargetKind::cpu: return fmt::format("{}, {} threads", backend.target().cpu, backend.target().threads);
-    case codegen::TargetKind::cuda:
-      return runtime::cuda::Device::open(runtime::cuda::open_driver(), options.device)->info().name;
-  }
-  return {};
-}
-
 int bench(const BenchArguments& arguments) {
   const Options options = arguments.compile.options();
   const auto backend = src::open_backend(arguments.compile.target, options);
@@ -80,7 +70,7 @@ int bench(const BenchArguments& arguments) {
   if (arguments.no_flush) settings.flush_bytes = 0;
   Json document{{"tenon", TENON_VERSION " " TENON_COMMIT},
                 {"target", backend->target().kind == codegen::TargetKind::cpu ? "cpu" : backend->target().arch},
-                {"device", device_name(*backend, options)},
+                {"device", backend->device_name()},
                 {"seconds", settings.seconds},
                 {"flush_bytes", settings.flush_bytes},
                 {"cases", Json::array()}};

@@ -16,7 +16,7 @@ using BackendPointer = std::shared_ptr<const runtime::Backend>;
 
 Executable prepared(const ir::Graph& graph, const Bindings& bindings, const BackendPointer& backend,
                     const Options& options) {
-  Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+  Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   executable.prepare(bindings);
   return executable;
 }

@@ -47,6 +47,7 @@ using Action = std::function<int()>;
 void add_dump(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_explain(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_fmt(CLI::App& app, Action& action);

@@ -4,21 +4,23 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
+#include "src/cost_model.h"
 #include "src/pipeline.h"
 #include "tools/command.h"
+#include "tools/profile.h"
 
 namespace tenon::tools {
 namespace {
 
+struct ExplainArguments {
+  CompileArguments compile;
+  bool json = false, measure = false;
+};
+
 nlohmann::ordered_json as_json(const ir::CostModel& cost) {
-  return {{"device", cost.device},
-          {"launch_us", cost.launch_us},
-          {"bandwidth_gb_s", cost.bandwidth_gb_s},
-          {"l2_bandwidth_gb_s", cost.l2_bandwidth_gb_s},
-          {"l2_bytes", cost.l2_bytes},
-          {"gigaslots_s", cost.gigaslots_s},
-          {"tensor_tflops", cost.tensor_tflops},
-          {"overlap", cost.overlap}};
+  nlohmann::ordered_json document{{"device", cost.device}};
+  for (const src::CostField& field : src::cost_fields()) document[field.name] = cost.*field.value;
+  return document;
 }
 
 nlohmann::ordered_json as_json(const ir::Estimate& estimate) {
@@ -26,19 +28,21 @@ nlohmann::ordered_json as_json(const ir::Estimate& estimate) {
           {"bytes", estimate.bytes}, {"instructions", estimate.slots},  {"flops", estimate.flops}};
 }
 
-nlohmann::ordered_json as_json(const ir::Plan& plan) {
+nlohmann::ordered_json as_json(const ir::Plan& plan, const std::vector<double>& measured_us) {
   nlohmann::ordered_json document;
   document["graph"] = plan.graph.name;
   document["cost_model"] = as_json(plan.cost);
   document["live_bytes"] = plan.live_bytes;
   document["kernels"] = nlohmann::ordered_json::array();
-  for (const ir::Group& group : plan.groups) {
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const ir::Group& group = plan.groups[i];
     nlohmann::ordered_json entry;
     entry["class"] = ir::name_of(group.kernel_class);
     for (ir::ValueId value : group.inputs) entry["reads"].push_back(ir::display_name(plan.graph, value));
     for (ir::ValueId value : group.outputs) entry["writes"].push_back(ir::display_name(plan.graph, value));
     for (ir::NodeId node : group.nodes) entry["operators"].push_back(ir::name_of(plan.graph.node(node).op));
     entry["predicted"] = as_json(group.estimate);
+    if (i < measured_us.size() && measured_us[i] > 0) entry["measured_us"] = measured_us[i];
     document["kernels"].push_back(std::move(entry));
   }
   document["refusals"] = nlohmann::ordered_json::array();
@@ -51,23 +55,56 @@ nlohmann::ordered_json as_json(const ir::Plan& plan) {
   return document;
 }
 
+// The plan for the device that there is; for one that is only named, or without any, by the planner's assumptions.
+ir::Plan plan_for(const ExplainArguments& arguments, const ir::Graph& graph, const Options& options) {
+  const std::string& target = arguments.compile.target;
+  if (target != "cpu" && target != "cuda" && target != "auto") return src::plan(graph, options);
+  std::shared_ptr<const runtime::Backend> backend;
+  try {
+    backend = src::open_backend(target, options);
+  } catch (const Error&) {
+    return src::plan(graph, options);
+  }
+  return src::plan(graph, *backend, options);
+}
+
+// Microseconds of each group on random data at the sizes that were planned for.
+std::vector<double> measured_times(const ExplainArguments& arguments, const ir::Graph& graph, const ir::Plan& plan,
+                                   const Options& options, const Bindings& bindings) {
+  constexpr double kSeconds = 0.1;
+  constexpr std::uint64_t kSeed = 1;
+  const Executable executable =
+      src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
+  std::vector<double> times(plan.groups.size());
+  for (const runtime::KernelTimes& kernel :
+       time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds))
+    times[kernel.group] = kernel.mean_us;
+  return times;
+}
+
+int explain(const ExplainArguments& arguments) {
+  Options options = arguments.compile.options();
+  const ir::Graph graph = ir::read_file(arguments.compile.file);
+  if (arguments.measure) options.typical = complete_bindings(graph, options.typical);
+  const ir::Plan plan = plan_for(arguments, graph, options);
+  std::vector<double> measured_us;
+  if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
+  write_output("-", arguments.json
+                        ? as_json(plan, measured_us).dump(2) + "\n"
+                        : ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" + ir::explain(plan));
+  return fine;
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app, Action& action) {
-  const auto arguments = std::make_shared<CompileArguments>();
-  const auto json = std::make_shared<bool>(false);
+  const auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command =
       app.add_subcommand("explain", "Say why operators share kernels, or do not, and what each kernel should cost");
-  arguments->add_to(*command);
-  command->add_flag("--json", *json, "as JSON");
-  command->callback([arguments, json, &action] {
-    action = [arguments, json] {
-      const ir::Plan plan = src::plan(ir::read_file(arguments->file), arguments->options());
-      const std::string text = ir::print(plan) + "\n" + ir::print_estimates(plan) + "\n" + ir::explain(plan);
-      write_output("-", *json ? as_json(plan).dump(2) + "\n" : text);
-      return fine;
-    };
-  });
+  arguments->compile.add_to(*command);
+  command->add_flag("--measure", arguments->measure, "time each kernel on random data, beside what was predicted");
+  command->add_flag("--json", arguments->json, "as JSON");
+  command->callback([arguments, &action] { action = [arguments] { return explain(*arguments); }; });
 }
 
 }  // namespace tenon::tools

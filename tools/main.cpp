@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
       "differ.");
   Action action;
   for (const auto add :
-       {add_dump, add_run, add_explain, add_bench, add_ops, add_fmt, add_doctor, add_cache, add_version})
+       {add_dump, add_run, add_explain, add_bench, add_calibrate, add_ops, add_fmt, add_doctor, add_cache, add_version})
     add(app, action);
   try {
     app.parse(argc, argv);

@@ -7,7 +7,6 @@
 #include <chrono>
 
 #include "runtime/executable.h"
-#include "runtime/profile.h"
 #include "tools/command.h"
 #include "tools/memory.h"
 
@@ -36,8 +35,8 @@ double copy_gbps(const runtime::Backend& backend) {
 
 }  // namespace
 
-void profile(const Executable& executable, const std::vector<ir::HostArray>& inputs, const Bindings& bindings,
-             const ProfileArguments& arguments) {
+std::vector<runtime::KernelTimes> time_kernels(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                                               const Bindings& bindings, double seconds) {
   const runtime::Backend& backend = *executable.impl().backend;
   const ir::Graph& graph = executable.impl().plan.graph;
   std::vector<Memory> memory;
@@ -55,8 +54,13 @@ void profile(const Executable& executable, const std::vector<ir::HostArray>& inp
   const auto output_shapes = executable.output_shapes(shapes, bindings);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) add(to, graph.type(graph.outputs[i]).dtype, output_shapes[i]);
   backend.synchronize(nullptr);
-  const auto kernels = runtime::profile(executable, from, to, bindings, arguments.seconds);
-  if (arguments.table) fmt::print("{}", runtime::profile_table(kernels, copy_gbps(backend)));
+  return runtime::profile(executable, from, to, bindings, seconds);
+}
+
+void profile(const Executable& executable, const std::vector<ir::HostArray>& inputs, const Bindings& bindings,
+             const ProfileArguments& arguments) {
+  const auto kernels = time_kernels(executable, inputs, bindings, arguments.seconds);
+  if (arguments.table) fmt::print("{}", runtime::profile_table(kernels, copy_gbps(*executable.impl().backend)));
   if (!arguments.trace.empty()) write_output(arguments.trace, runtime::chrome_trace(kernels, executable.target()));
 }
 

@@ -87,8 +87,8 @@ int run(const RunArguments& arguments) {
     if (std::find(written.outputs_names.begin(), written.outputs_names.end(), name) == written.outputs_names.end())
       throw Error(ErrorKind::argument, fmt::format("--output {}: the graph has no such output", name), {},
                   "tenon fmt shows what it returns");
-  const Executable executable =
-      src::make_executable(src::plan(graph, options), src::open_backend(arguments.compile.target, options), options);
+  const auto backend = src::open_backend(arguments.compile.target, options);
+  const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   std::vector<Array> arrays;
   for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
   std::vector<ir::HostArray> outputs;

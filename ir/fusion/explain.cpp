@@ -17,6 +17,11 @@ std::string heading(const Refusal& refusal, const std::vector<std::string>& name
                      names[static_cast<std::size_t>(refusal.value)], refusal.producer, refusal.consumer);
 }
 
+std::string measured_text(double predicted_us, double us) {
+  if (us <= 0) return "";
+  return fmt::format("; measured {:.1f} us, {:.2f} of predicted", us, us / predicted_us);
+}
+
 }  // namespace
 
 std::string explain(const Plan& plan) {
@@ -30,20 +35,21 @@ std::string explain(const Plan& plan) {
   return text.empty() ? "nothing was refused\n" : text;
 }
 
-std::string print_estimates(const Plan& plan) {
+std::string print_estimates(const Plan& plan, const std::vector<double>& measured_us) {
   const CostModel& cost = plan.cost;
   std::string text = fmt::format(
       "predicted for {}: copy {:.0f} GB/s, launch {:.1f} us, {} read again at {:.0f} GB/s, {:.0f} G instructions/s, "
-      "{:.0f} TFLOP/s, overlap {:.2f}\n",
+      "{:.3g} TFLOP/s, overlap {:.2f}\n",
       cost.device, cost.bandwidth_gb_s, cost.launch_us, fusion::bytes_text(cost.l2_bytes), cost.l2_bandwidth_gb_s,
       cost.gigaslots_s, cost.tensor_tflops, cost.overlap);
   double total = 0;
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const Estimate& estimate = plan.groups[i].estimate;
     total += estimate.us;
-    text += fmt::format("kernel {} {}: {:.1f} us (memory {:.1f}, compute {:.1f}), {}\n", i,
+    text += fmt::format("kernel {} {}: {:.1f} us (memory {:.1f}, compute {:.1f}), {}{}\n", i,
                         name_of(plan.groups[i].kernel_class), estimate.us, estimate.memory_us, estimate.compute_us,
-                        fusion::bytes_text(estimate.bytes));
+                        fusion::bytes_text(estimate.bytes),
+                        measured_text(estimate.us, i < measured_us.size() ? measured_us[i] : 0));
   }
   return text + fmt::format("together {:.1f} us; at most {} of intermediates are alive at once\n", total,
                             fusion::bytes_text(plan.live_bytes));

@@ -149,8 +149,9 @@ std::string print(const Plan& plan);
 /// The refusals as sentences for `tenon explain`.
 std::string explain(const Plan& plan);
 
-/// The predicted time of each kernel with the numbers behind it, for `tenon explain`.
-std::string print_estimates(const Plan& plan);
+/// The predicted time of each kernel with the numbers behind it, for `tenon explain`, and beside it the one in
+/// `measured_us`: empty, or one for each group (0: not measured).
+std::string print_estimates(const Plan& plan, const std::vector<double>& measured_us = {});
 
 /// Bytes that a group must move at `bindings`: each input and output once.
 std::int64_t unavoidable_bytes(const Plan& plan, const Group& group, const Bindings& bindings);

@@ -72,6 +72,7 @@ class CpuBackend final : public Backend {
   }
 
   const codegen::Target& target() const override { return target_; }
+  std::string device_name() const override { return target_.cpu + ", " + std::to_string(target_.threads) + " threads"; }
 
   codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_llvm(kernel, target_); }
 

@@ -93,6 +93,7 @@ class CudaBackend final : public Backend {
   }
 
   const codegen::Target& target() const override { return target_; }
+  std::string device_name() const override { return device_ ? device_->info().name : ""; }
 
   codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_cuda(kernel, target_); }
 

@@ -265,6 +265,38 @@ TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
   EXPECT_EQ(json["cost_model"]["bandwidth_gb_s"], 3000);
 }
 
+TEST_F(Cli, ExplainMeasuresKernelsBesideWhatWasPredicted) {
+  const std::string graph = file("exp.tn", "graph g(x: f32[rows, 1000]) {\n  y = exp(x)\n  return y\n}\n");
+  const std::string text = tenon("explain --target cpu --measure --dim rows=64 " + graph).text;
+  EXPECT_TRUE(contains(text, "512.0 KB; measured ")) << text;
+  EXPECT_TRUE(contains(text, " of predicted")) << text;
+  const auto json = nlohmann::json::parse(tenon("explain --json --target cpu --measure --dim rows=64 " + graph).text);
+  EXPECT_GT(json["kernels"][0]["measured_us"], 0);
+}
+
+TEST_F(Cli, CalibrateKeepsTheNumbersOfThisDeviceForThePlanner) {
+  const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
+  ::setenv("TENON_CACHE_DIR", path("calibrated").c_str(), 1);
+  const Outcome outcome = tenon("calibrate --target cpu --json");
+  const Outcome used = tenon("explain --json --target cpu " + graph);
+  const Outcome not_used = tenon("explain --json --target cpu --disable calibration " + graph);
+  ::unsetenv("TENON_CACHE_DIR");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const auto measured = nlohmann::json::parse(outcome.text);
+  for (const char* name : {"launch_us", "bandwidth_gb_s", "gigaslots_s", "tensor_tflops"})
+    EXPECT_GT(measured[name], 0) << name;
+  EXPECT_LT(measured["bandwidth_gb_s"], 2000);
+  EXPECT_EQ(nlohmann::json::parse(used.text)["cost_model"], measured);
+  EXPECT_EQ(nlohmann::json::parse(not_used.text)["cost_model"]["device"], "H100");
+}
+
+TEST_F(Cli, CalibrateOfAnArchitectureWithoutADeviceIsAnError) {
+  if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
+  const Outcome outcome = tenon("calibrate --target sm_90a");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.text, "--target sm_90a: there is nothing to measure")) << outcome.text;
+}
+
 TEST_F(Cli, FmtKeepsCommentsAndMeaning) {
   const std::string graph = file("f.tn", "# why\ngraph f(x:f32[4]){\n  y=neg(  x )\n  return y\n}\n");
   const Outcome outcome = tenon("fmt " + graph);

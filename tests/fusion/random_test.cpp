@@ -121,6 +121,22 @@ TEST(RandomPlans, PassVerify) {
   }
 }
 
+TEST(RandomPlans, PassVerifyWhateverTheDeviceCosts) {
+  std::vector<CostModel> devices{cpu_cost_model(2), {}, {}, {}};
+  devices[1].launch_us = 100;   // fuse all that can be
+  devices[2].launch_us = 1e-3;  // split where the least is saved
+  devices[3].gigaslots_s = 10;  // nothing is computed twice
+  devices[3].tensor_tflops = 1e-2;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    const Graph graph = Generator(seed).run(25);
+    for (const CostModel& cost : devices) {
+      PlanOptions options;
+      options.cost = cost;
+      EXPECT_NO_THROW(verify(make_plan(graph, options))) << print(graph);
+    }
+  }
+}
+
 TEST(RandomPlans, KeepWithinTheMemoryLimitOrSayThatTheyCannot) {
   int kept = 0, refused = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {

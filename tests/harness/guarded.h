@@ -27,6 +27,7 @@ class GuardedBackend final : public runtime::Backend {
   std::string damage() const;
 
   const codegen::Target& target() const override { return inner_->target(); }
+  std::string device_name() const override { return inner_->device_name(); }
   codegen::Source emit(const codegen::Kernel& kernel) const override { return inner_->emit(kernel); }
   runtime::Binary build(const codegen::Source& source) const override { return inner_->build(source); }
   std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
