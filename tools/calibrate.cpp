@@ -87,7 +87,8 @@ class Calibration {
 
   // The values of a chain that fit into the last-level cache are read from there.
   double cache_rate(const ir::CostModel& cost) const {
-    const auto elements = static_cast<std::int64_t>(0.4 * cost.l2_bytes / 4);
+    constexpr double kMostBytes = 16e6;  // of a value: a virtual machine may see a cache that it does not have
+    const auto elements = static_cast<std::int64_t>(std::min(0.4 * cost.l2_bytes, kMostBytes) / 4);
     const Measured one = chain(1, elements), many = chain(kChain, elements);
     const Measured step{(many.us - one.us) / (kChain - 1), one.estimate};
     return std::max(cost.bandwidth_gb_s, rate(cost, step));

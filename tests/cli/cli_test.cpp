@@ -265,6 +265,7 @@ TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
   EXPECT_EQ(json["cost_model"]["bandwidth_gb_s"], 3000);
 }
 
+#ifdef TENON_WITH_CPU
 TEST_F(Cli, ExplainMeasuresKernelsBesideWhatWasPredicted) {
   const std::string graph = file("exp.tn", "graph g(x: f32[rows, 1000]) {\n  y = exp(x)\n  return y\n}\n");
   const std::string text = tenon("explain --target cpu --measure --dim rows=64 " + graph).text;
@@ -289,6 +290,7 @@ TEST_F(Cli, CalibrateKeepsTheNumbersOfThisDeviceForThePlanner) {
   EXPECT_EQ(nlohmann::json::parse(used.text)["cost_model"], measured);
   EXPECT_EQ(nlohmann::json::parse(not_used.text)["cost_model"]["device"], "H100");
 }
+#endif
 
 TEST_F(Cli, CalibrateOfAnArchitectureWithoutADeviceIsAnError) {
   if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
