@@ -178,7 +178,7 @@ void add_calibrate(CLI::App& app, Action& action) {
   const auto target = std::make_shared<std::string>("auto");
   const auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
-      "calibrate", "Measure the numbers that the planner predicts with, and keep them for this device");
+      "calibrate", "Measure the numbers that the planner predicts with, on an idle device, and keep them for it");
   command->add_option("--target", *target, "cpu, cuda or auto")->capture_default_str();
   command->add_flag("--json", *json, "as JSON");
   command->callback([target, json, &action] { action = [target, json] { return calibrate(*target, *json); }; });
