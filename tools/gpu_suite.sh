@@ -89,6 +89,12 @@ stage bench 60 "$bin/tenon" bench examples/gelu_tanh.tn examples/softmax.tn exam
   examples/rms_norm_residual.tn examples/swiglu.tn examples/mlp.tn --target cuda --dim rows=8192 --seconds 0.2 --unfused
 stage bench_block 40 "$bin/tenon" bench examples/gpt2_block.tn --target cuda --dim batch=8 --seconds 0.2 --unfused
 stage bench_attention 40 "$bin/tenon" bench examples/attention.tn --target cuda --dim batch=2 --dim seq=2048 --seconds 0.2 --unfused
+# In a cache of its own: the other stages plan by the assumptions.
+stage planner 60 env TENON_CACHE_DIR="$work/calibrated" bash -c '
+  "$0" calibrate --target cuda || exit
+  "$0" explain examples/gpt2_block.tn --target cuda --measure --dim batch=8 || exit
+  "$0" explain examples/softmax.tn --target cuda --measure --dim rows=16384 || exit
+  "$0" explain examples/layer_norm.tn --target cuda --measure --dim rows=16384' "$bin/tenon"
 # Random graphs by the hundred, until there were enough or time is up.
 left=$((520 - (SECONDS - begin)))
 [ $left -ge 40 ] || left=40
@@ -115,6 +121,7 @@ stage random $((left + 60)) bash -c '
   grep -ah '^FIGURE' "$results/figures.log" | sed 's/^FIGURE //'
   echo
   cat "$results"/bench*.log
+  grep -aE '^kernel|^together|^[a-z0-9_]+ +[0-9.e+]+ +[0-9.e+]+$' "$results/planner.log"
   echo
   printf '%s s in all\n' $((SECONDS - begin))
 } >"$results/summary.txt"
