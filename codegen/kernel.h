@@ -107,7 +107,7 @@ struct Specialization {
 };
 
 /// Classifies the symbol values: 0, 1, else the largest power of two up to 16 that divides; 31-bit offsets when every
-/// value of the plan has fewer than 2^31 elements. (guides/fusion.md §4)
+/// value of the plan has fewer than 2^31 elements.
 Specialization specialize(const ir::Plan& plan, const Bindings& bindings);
 /// Nothing known but the graph's own bounds.
 Specialization unspecialized(const ir::Plan& plan);

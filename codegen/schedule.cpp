@@ -79,12 +79,15 @@ Schedule choose_schedule(const Kernel& kernel, const Target& target) {
 
 std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target) {
   std::vector<Schedule> candidates = {choose_schedule(kernel, target)};
-  if (target.kind == TargetKind::cpu) return candidates;
   std::set<std::string> seen = {print(candidates[0])};
   const auto add = [&](const auto& alternatives) {
     for (const auto& schedule : alternatives)
-      if (seen.insert(print(Schedule(schedule))).second) candidates.push_back(schedule);
+      if (seen.insert(print(Schedule(schedule))).second) candidates.emplace_back(schedule);
   };
+  if (target.kind == TargetKind::cpu) {
+    add(cpu_alternatives(candidates[0]));
+    return candidates;
+  }
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(candidates[0]))); break;
     case ir::KernelClass::reduce:

@@ -76,7 +76,7 @@ using Schedule = std::variant<MapSchedule, ReduceSchedule, ContractSchedule, Att
 Schedule choose_schedule(const Kernel& kernel, const Target& target);
 
 /// Schedules worth trying for `kernel` on `target`: the heuristics' choice first, then a handful around it. Every one
-/// is legal, and none occurs twice.
+/// is legal, and no two have the same text.
 std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target);
 
 /// "map threads=256 vector=4 unroll=1".

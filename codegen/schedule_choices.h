@@ -14,5 +14,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 /// For every class on a CPU (codegen/schedule_cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
+/// What might be better than `chosen` (codegen/candidates_cpu.cpp).
+std::vector<Schedule> cpu_alternatives(const Schedule& chosen);
 
 }  // namespace tenon::codegen

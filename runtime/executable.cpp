@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
-#include <thread>
 
 #include "ir/interpret.h"
+#include "runtime/parallel.h"
 #include "runtime/record.h"
 
 namespace tenon {
@@ -37,30 +36,6 @@ void ArenaPool::give_back(Arena* arena) {
 
 namespace {
 
-// Calls work(i) for 0 <= i < count on a few threads; the first exception is passed on.
-template <typename Work>
-void for_each_in_parallel(std::size_t count, const Work& work) {
-  std::atomic<std::size_t> next{0};
-  std::exception_ptr failure;
-  std::mutex failure_mutex;
-  const auto worker = [&] {
-    for (std::size_t i; (i = next++) < count;) {
-      try {
-        work(i);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex);
-        if (!failure) failure = std::current_exception();
-      }
-    }
-  };
-  const std::size_t threads = std::min<std::size_t>(count, std::max(1U, std::thread::hardware_concurrency()));
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(worker);
-  worker();
-  for (std::thread& thread : others) thread.join();
-  if (failure) std::rethrow_exception(failure);
-}
-
 bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols& symbols) {
   return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
     return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
@@ -84,6 +59,16 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 }
 
 }  // namespace
+
+std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, codegen::Kernel kernel) {
+  auto built = std::make_shared<BuiltKernel>();
+  built->kernel = std::move(kernel);
+  built->source = backend.emit(built->kernel);
+  built->binary = backend.build(built->source);
+  built->loaded = backend.load(built->source, built->binary);
+  return built;
+}
+
 }  // namespace runtime
 
 Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
@@ -99,14 +84,9 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   fresh->kernels.resize(plan.groups.size());
   runtime::for_each_in_parallel(plan.groups.size(), [&](std::size_t group) {
     if (runtime::writes_nothing(plan, plan.groups[group], specialization.symbols)) return;
-    auto kernel = std::make_shared<runtime::BuiltKernel>();
-    kernel->kernel = lower_group(static_cast<int>(group), specialization);
-    kernel->source = backend->emit(kernel->kernel);
-    kernel->binary = backend->build(kernel->source);
-    kernel->loaded = backend->load(kernel->source, kernel->binary);
+    fresh->kernels[group] = runtime::build_kernel(*backend, lower_group(static_cast<int>(group), specialization));
     ++builds;
-    compiles += kernel->binary.compiled;
-    fresh->kernels[group] = std::move(kernel);
+    compiles += fresh->kernels[group]->binary.compiled;
   });
   slot = std::move(fresh);
   return slot;
@@ -139,6 +119,28 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(std::s
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Buffer& input : inputs) shapes.push_back(input.shape);
   return record_for(ir::bind_symbols(plan.graph, shapes, bindings));
+}
+
+std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::tuned(
+    const std::shared_ptr<const runtime::LaunchRecord>& record, std::span<const Buffer> inputs,
+    std::span<const Buffer> outputs, void* stream) const {
+  const std::string key = record->built->specialization.key();
+  {
+    const std::lock_guard lock(tune_mutex);
+    if (tuned_classes.count(key)) return record;
+    backend->synchronize(stream);
+    tuner(*this, *record, inputs, outputs);
+    tuned_classes.insert(key);
+  }
+  forget(key);
+  return record_for(record->bindings);
+}
+
+void Executable::Impl::forget(const std::string& key) const {
+  const std::lock_guard building(build_mutex);
+  const std::unique_lock lock(records_mutex);
+  built.erase(key);
+  std::erase_if(records, [&](const auto& record) { return record->built->specialization.key() == key; });
 }
 
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
@@ -217,7 +219,7 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
   check_count(outputs.size(), graph.outputs.size(), "output");
   for (std::size_t i = 0; i < inputs.size(); ++i)
     check_buffer(graph, graph.inputs[i], graph.value(graph.inputs[i]).name, inputs[i], "input");
-  const auto record = impl_->record_for(inputs, bindings);
+  auto record = impl_->record_for(inputs, bindings);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     check_buffer(graph, graph.outputs[i], graph.outputs_names[i], outputs[i], "output");
     if (outputs[i].shape != record->output_shapes[i])
@@ -226,6 +228,7 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
                               shape_text(record->output_shapes[i])),
                   {}, "Executable::output_shapes gives the shapes for these inputs");
   }
+  if (impl_->tuner) record = impl_->tuned(record, inputs, outputs, stream);
   impl_->launch(*record, inputs, outputs, stream);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
 #include <span>
 #include <string>
@@ -31,6 +32,9 @@ struct BuiltKernel {
   Binary binary;
   std::shared_ptr<const LoadedKernel> loaded;
 };
+
+/// Emitted, compiled or taken from the cache, and loaded.
+std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, codegen::Kernel kernel);
 
 /// All groups for one dimension class.
 struct BuiltPlan {
@@ -69,6 +73,10 @@ struct LaunchRecord {
   std::int64_t arena_bytes = 0;
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
+
+/// Searches better schedules for the kernels of a record on these buffers and keeps them where lower_group finds them.
+using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, std::span<const Buffer> inputs,
+                                 std::span<const Buffer> outputs)>;
 
 /// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
 /// since the stream orders them.
@@ -128,15 +136,25 @@ struct Executable::Impl {
   void launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena, void* stream) const;
 
+  /// The record to run once its dimension class is tuned, which is done on these buffers if it is not.
+  std::shared_ptr<const runtime::LaunchRecord> tuned(const std::shared_ptr<const runtime::LaunchRecord>& record,
+                                                     std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                                                     void* stream) const;
+  /// Builds the kernels of a dimension class anew when they are next needed.
+  void forget(const std::string& key) const;
+
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
   runtime::LowerGroup lower_group;
-  bool replay = false;  ///< a run is recorded the first time and repeated as one call
+  runtime::Tuner tuner;  ///< empty: schedules are not searched
+  bool replay = false;   ///< a run is recorded the first time and repeated as one call
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last
   mutable std::mutex build_mutex;
   mutable std::map<std::string, std::shared_ptr<const runtime::BuiltPlan>> built;  ///< by dimension class
+  mutable std::mutex tune_mutex;
+  mutable std::set<std::string> tuned_classes;
   mutable runtime::ArenaPool arenas;
   mutable std::atomic<int> builds{0}, compiles{0};
   mutable std::atomic<std::int64_t> last_arena_bytes{0};

@@ -42,10 +42,12 @@ constexpr Variable kVariables[] = {
      [](Options& options, const std::string& text) { options.print = words(text); }},
     {"TENON_DISABLE",
      "passes and features switched off: fuse, attention, siblings, windows, duplicate, dependent_launch, calibration, "
-     "or a pass's name",
+     "tuned, or a pass's name",
      [](Options& options, const std::string& text) { options.disable = words(text); }},
     {"TENON_REPLAY", "1 repeats runs of several kernels as CUDA graphs",
      [](Options& options, const std::string& text) { options.replay = text != "0"; }},
+    {"TENON_TUNE", "1 tries several schedules for each kernel at its first run and keeps the fastest",
+     [](Options& options, const std::string& text) { options.tune = text != "0"; }},
     {"TENON_CACHE", "0 keeps no kernels on disk",
      [](Options& options, const std::string& text) { options.cache = text != "0"; }},
     {"TENON_CACHE_DIR", "folder of compiled kernels",

@@ -8,6 +8,7 @@
 #include "runtime/executable.h"
 #include "src/cost_model.h"
 #include "src/search.h"
+#include "src/tune.h"
 #include "tenon_build.h"
 #ifdef TENON_WITH_CPU
 #include "runtime/cpu/backend.h"
@@ -56,6 +57,10 @@ std::shared_ptr<runtime::KernelCache> open_cache(const Options& options) {
   return std::make_shared<runtime::KernelCache>(disk);
 }
 
+std::shared_ptr<runtime::Tunings> open_tunings(const Options& options, bool anew) {
+  return std::make_shared<runtime::Tunings>(open_cache(options)->disk(), kVersion, anew);
+}
+
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options) {
   if (target == "cpu") return cpu_backend(options);
   if (target == "cuda") return cuda_backend("", options);
@@ -90,14 +95,23 @@ ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Opt
 
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
   auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
-  const auto lower_group = [shared_plan, backend, options](int group, const codegen::Specialization& specialization) {
+  const auto tunings = open_tunings(options);
+  const auto lower_group = [shared_plan, backend, options, tunings](int group,
+                                                                    const codegen::Specialization& specialization) {
     codegen::Kernel kernel = codegen::lower(*shared_plan, group, specialization, backend->target());
+    if (!options.disable.count("tuned"))
+      if (const auto winner = tunings->find(*backend, kernel)) kernel.schedule = *winner;
     show(options, "kernel", codegen::print(kernel));
     if (options.print.count("source")) show(options, "source", backend->emit(kernel).text);
     return kernel;
   };
   auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_group);
   impl->replay = options.replay;
+  if (options.tune)
+    impl->tuner = [tunings, options](const Executable::Impl& executable, const runtime::LaunchRecord& record,
+                                     std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
+      tune(executable, record, inputs, outputs, *tunings, options);
+    };
   if (shared_plan->graph.symbols.empty()) impl->record_for(Bindings{});
   return Executable(std::move(impl));
 }

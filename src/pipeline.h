@@ -1,4 +1,5 @@
-// The compiler from end to end, for the library's own tools: what each arrow of docs/design does, one call each.
+// The compiler from end to end, for the library's own tools: what each arrow of docs/architecture.md does, one call
+// each.
 #pragma once
 
 #include <memory>
@@ -7,12 +8,16 @@
 #include "ir/fusion/plan.h"
 #include "runtime/backend.h"
 #include "runtime/cache.h"
+#include "runtime/tunings.h"
 #include "tenon/compile.h"
 
 namespace tenon::src {
 
 /// The cache that the options ask for.
 std::shared_ptr<runtime::KernelCache> open_cache(const Options& options);
+
+/// The schedules that won before, from the disk cache. `anew`: none is found, only kept.
+std::shared_ptr<runtime::Tunings> open_tunings(const Options& options, bool anew = false);
 
 /// The backend named "cpu", "cuda", "auto", or an architecture ("sm_90a": compiles without a device).
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options);

@@ -4,10 +4,13 @@
 #include <memory>
 #include <string>
 
+#include "runtime/stopwatch.h"
 #include "tenon/compile.h"
-#include "tools/stopwatch.h"
 
 namespace tenon::tools {
+
+using runtime::Stopwatch;
+using runtime::Times;
 
 struct BenchSettings {
   double seconds = 0.2;                                ///< each measurement

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "runtime/memory.h"
 #include "tenon/compile.h"
-#include "tools/memory.h"
 
 namespace tenon::tools {
+
+using runtime::Memory;
 
 /// A graph's inputs and outputs in a target's memory.
 struct BenchData {

@@ -5,14 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
+#include "runtime/stopwatch.h"
 #include "src/cost_model.h"
 #include "src/pipeline.h"
 #include "tools/command.h"
-#include "tools/stopwatch.h"
 
 namespace tenon::tools {
 namespace {
 
+using runtime::Memory;
+using runtime::Stopwatch;
+using runtime::Times;
 using BackendPointer = std::shared_ptr<const runtime::Backend>;
 
 constexpr double kSeconds = 0.1;  // each measurement

@@ -7,11 +7,13 @@
 #include <chrono>
 
 #include "runtime/executable.h"
+#include "runtime/memory.h"
 #include "tools/command.h"
-#include "tools/memory.h"
 
 namespace tenon::tools {
 namespace {
+
+using runtime::Memory;
 
 std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = size_of(dtype);

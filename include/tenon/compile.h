@@ -35,6 +35,10 @@ struct Options {
   bool replay = false;  ///< runs of several kernels are recorded as a CUDA graph and repeated with one call
                         ///< (TENON_REPLAY); worth it for small kernels and buffers that stay where they are
 
+  bool tune = false;  ///< the first run at new sizes tries several schedules for each kernel on the caller's buffers,
+                      ///< checks and times them, and keeps the fastest in the disk cache (TENON_TUNE). Once kept it is
+                      ///< used with and without this option, unless `disable` has "tuned"
+
   std::string nvrtc_path;  ///< TENON_NVRTC_PATH: libnvrtc, or its folder; empty: search
   int device = 0;          ///< CUDA ordinal
   int threads = 0;         ///< CPU threads; 0: as many as the process may use (TENON_THREADS)

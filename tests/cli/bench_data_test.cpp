@@ -6,12 +6,15 @@
 #include <algorithm>
 
 #include "ir/text.h"
+#include "runtime/stopwatch.h"
 #include "src/pipeline.h"
-#include "tools/stopwatch.h"
 
 #ifdef TENON_WITH_CPU
 namespace tenon::tools {
 namespace {
+
+using runtime::Stopwatch;
+using runtime::Times;
 
 std::shared_ptr<const runtime::Backend> cpu() { return src::open_backend("cpu", default_options()); }
 

@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "tools/memory.h"
+#include "runtime/memory.h"
 
-namespace tenon::tools {
+namespace tenon::runtime {
 
 /// Milliseconds: the median, and the 10th and 90th of a hundred.
 struct Times {
@@ -31,4 +31,4 @@ class Stopwatch {
   Memory flush_;
 };
 
-}  // namespace tenon::tools
+}  // namespace tenon::runtime

@@ -6,7 +6,7 @@
 
 #include "runtime/backend.h"
 
-namespace tenon::tools {
+namespace tenon::runtime {
 
 using Memory = std::shared_ptr<void>;
 
@@ -16,4 +16,4 @@ inline Memory allocate(const runtime::Backend& backend, std::int64_t bytes) {
   return {backend.allocate(static_cast<std::size_t>(bytes)), [&backend](void* memory) { backend.release(memory); }};
 }
 
-}  // namespace tenon::tools
+}  // namespace tenon::runtime

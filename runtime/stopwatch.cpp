@@ -1,12 +1,12 @@
 // The samples are queued one behind the other and waited for together, so that what a launch costs the host hides
 // behind the flush before it.
-#include "tools/stopwatch.h"
+#include "runtime/stopwatch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
-namespace tenon::tools {
+namespace tenon::runtime {
 namespace {
 
 Times summary(std::vector<double> times) {
@@ -49,4 +49,4 @@ Times Stopwatch::operator()(const std::function<void()>& work) const {
   return summary(std::move(times));
 }
 
-}  // namespace tenon::tools
+}  // namespace tenon::runtime

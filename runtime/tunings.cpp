@@ -1,0 +1,51 @@
+// See tunings.h.
+#include "runtime/tunings.h"
+
+#include <fmt/format.h>
+
+#include "codegen/schedule.h"
+
+namespace tenon::runtime {
+namespace {
+
+// What decides which schedule is fastest, as far as kernels are written for it.
+std::string device_of(const codegen::Target& target) {
+  switch (target.kind) {
+    case codegen::TargetKind::cpu: return fmt::format("{} {} threads", target.cpu, target.threads);
+    case codegen::TargetKind::cuda: return fmt::format("{} {} multiprocessors", target.arch, target.multiprocessors);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Tunings::key_of(const Backend& backend, const codegen::Kernel& kernel) const {
+  CacheKey key;
+  key.tenon = tenon_;
+  key.compiler = "tuned schedule";
+  key.arch = device_of(backend.target());
+  key.source = codegen::print(kernel);
+  return key.text();
+}
+
+std::optional<codegen::Schedule> Tunings::find(const Backend& backend, const codegen::Kernel& kernel) const {
+  const auto candidates = codegen::candidate_schedules(kernel, backend.target());
+  if (candidates.size() < 2) return std::nullopt;
+  const std::string key = key_of(backend, kernel);
+  const std::lock_guard lock(mutex_);
+  const auto [known, fresh] = winners_.try_emplace(key);
+  if (fresh && disk_ && !anew_)
+    if (const auto entry = disk_->load(key)) known->second = entry->metadata;
+  for (const codegen::Schedule& candidate : candidates)
+    if (codegen::print(candidate) == known->second) return candidate;
+  return std::nullopt;
+}
+
+void Tunings::keep(const Backend& backend, const codegen::Kernel& kernel, const codegen::Schedule& winner) {
+  const std::string key = key_of(backend, kernel), text = codegen::print(winner);
+  const std::lock_guard lock(mutex_);
+  winners_[key] = text;
+  if (disk_) disk_->store(key, {text, {}});
+}
+
+}  // namespace tenon::runtime

@@ -1,0 +1,173 @@
+// tenon tune: searches the schedules of graphs' kernels on this device and keeps the fastest for later runs.
+#include "src/tune.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "ir/text.h"
+#include "src/pipeline.h"
+#include "tenon_build.h"
+#include "tools/bench_data.h"
+#include "tools/command.h"
+
+namespace tenon::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct TuneArguments {
+  std::vector<std::string> files;
+  CompileArguments compile;  ///< its FILE is not used
+  double seconds = src::TuneSettings{}.seconds;
+  bool again = false, json = false;
+  std::string output;  ///< file of the JSON; empty: none
+};
+
+// A bar on the terminal's last line; nothing where stderr is no terminal.
+class Progress {
+ public:
+  explicit Progress(std::string graph) : graph_(std::move(graph)), shown_(isatty(STDERR_FILENO) != 0) {}
+  ~Progress() {
+    if (shown_) std::fprintf(stderr, "\r\033[K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void operator()(const std::string& kernel, std::size_t done, std::size_t all) const {
+    if (!shown_) return;
+    constexpr std::size_t kWidth = 30;
+    const std::size_t full = kWidth * done / all;
+    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s %s", std::string(full, '#').c_str(),
+                 std::string(kWidth - full, '.').c_str(), done, all, graph_.c_str(), kernel.c_str());
+    std::fflush(stderr);
+  }
+
+ private:
+  const std::string graph_;
+  const bool shown_;
+};
+
+// How near the heuristics' schedules are to the best ones found, in geometric mean and at worst.
+class Nearness {
+ public:
+  void add(const src::KernelTuning& tuning) {
+    const double share = tuning.best_us() / tuning.heuristic_us();
+    logs_ += std::log(share);
+    worst_ = std::min(worst_, share);
+    ++count_;
+  }
+  int count() const { return count_; }
+  double mean() const { return count_ == 0 ? 1 : std::exp(logs_ / count_); }
+  double worst() const { return worst_; }
+
+ private:
+  double logs_ = 0, worst_ = 1;
+  int count_ = 0;
+};
+
+Json as_json(const std::string& graph, const src::KernelTuning& tuning) {
+  Json trials = Json::array();
+  for (const src::Trial& trial : tuning.trials) {
+    Json entry{{"schedule", codegen::print(trial.schedule)}, {"us", trial.us}};
+    if (trial.different > 0) entry["different"] = trial.different;
+    if (!trial.refused.empty()) entry["refused"] = trial.refused;
+    trials.push_back(std::move(entry));
+  }
+  return {{"graph", graph},
+          {"kernel", tuning.kernel},
+          {"heuristic_us", tuning.heuristic_us()},
+          {"best_us", tuning.best_us()},
+          {"best", codegen::print(tuning.trials[tuning.best].schedule)},
+          {"trials", std::move(trials)}};
+}
+
+std::string table_row(const std::string& graph, const src::KernelTuning& tuning) {
+  std::size_t refused = 0, wrong = 0;
+  for (const src::Trial& trial : tuning.trials) {
+    refused += trial.refused.empty() ? 0 : 1;
+    wrong += trial.different > 0 ? 1 : 0;
+  }
+  std::string text = fmt::format("{:<40} {:<24} {:>10.2f} {:>10.2f} {:>6.3f} {:>6}  {}", graph, tuning.kernel,
+                                 tuning.heuristic_us(), tuning.best_us(), tuning.best_us() / tuning.heuristic_us(),
+                                 tuning.trials.size(), codegen::print(tuning.trials[tuning.best].schedule));
+  if (tuning.best == 0) text += " (the heuristics' choice)";
+  if (refused > 0) text += fmt::format("  {} did not compile", refused);
+  if (wrong > 0) text += fmt::format("  {} WRONG", wrong);
+  return text + "\n";
+}
+
+std::vector<src::KernelTuning> tune_graph(const ir::Graph& graph, const TuneArguments& arguments,
+                                          const std::shared_ptr<const runtime::Backend>& backend,
+                                          const Options& options) {
+  const Bindings bindings = complete_bindings(graph, arguments.compile.bindings());
+  const BenchData data = random_data(graph, bindings, backend, options);
+  const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
+  executable.prepare(bindings);
+  const auto tunings = src::open_tunings(options, arguments.again);
+  const Progress progress(graph.name);
+  src::TuneSettings settings;
+  settings.seconds = arguments.seconds;
+  settings.progress = [&](const std::string& kernel, std::size_t done, std::size_t all) {
+    progress(kernel, done, all);
+  };
+  return src::tune(executable.impl(), *executable.impl().record_for(bindings), data.inputs, data.outputs, *tunings,
+                   options, settings);
+}
+
+int tune(const TuneArguments& arguments) {
+  const Options options = arguments.compile.options();
+  const auto backend = src::open_backend(arguments.compile.target, options);
+  Json document{{"tenon", TENON_VERSION " " TENON_COMMIT}, {"kernels", Json::array()}};
+  Nearness nearness;
+  int code = fine;
+  if (!arguments.json)
+    fmt::print("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel", "before us", "best us", "share",
+               "tried");
+  for (const std::string& file : arguments.files) {
+    const ir::Graph graph = ir::read_file(file);
+    for (const src::KernelTuning& tuning : tune_graph(graph, arguments, backend, options)) {
+      document["kernels"].push_back(as_json(graph.name, tuning));
+      nearness.add(tuning);
+      for (const src::Trial& trial : tuning.trials)
+        if (trial.different > 0) code = different;
+      if (!arguments.json) fmt::print("{}", table_row(graph.name, tuning));
+      std::fflush(stdout);
+    }
+  }
+  document["heuristic_share"] = {{"geometric_mean", nearness.mean()}, {"least", nearness.worst()}};
+  if (arguments.json) {
+    write_output("-", document.dump(2) + "\n");
+  } else if (nearness.count() == 0) {
+    fmt::print("nothing to tune: no kernel has more than one candidate that is not tuned already (--again)\n");
+  } else {
+    fmt::print("the heuristics reach {:.3f} of the best in geometric mean, {:.3f} at worst, of {} kernels\n",
+               nearness.mean(), nearness.worst(), nearness.count());
+  }
+  if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
+  return code;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, Action& action) {
+  const auto arguments = std::make_shared<TuneArguments>();
+  CLI::App* command = app.add_subcommand("tune", "Try several schedules for each kernel and keep the fastest");
+  command->add_option("FILES", arguments->files, "graphs (.tn or .json)")->required();
+  command->add_option("--target", arguments->compile.target, "cpu, cuda or auto")->capture_default_str();
+  command->add_option("--dim", arguments->compile.dims, "value of a dimension: rows=512 (repeatable)");
+  command->add_option("--disable", arguments->compile.disable, "pass or feature to switch off (repeatable)");
+  command->add_flag("--no-fuse", arguments->compile.no_fuse, "one kernel for each operator");
+  command->add_option("--seconds", arguments->seconds, "time for each measurement")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--again", arguments->again, "also kernels that are tuned already");
+  command->add_flag("--json", arguments->json, "as JSON");
+  command->add_option("-o,--output", arguments->output, "file to write the JSON to as well");
+  command->callback([arguments, &action] { action = [arguments] { return tune(*arguments); }; });
+}
+
+}  // namespace tenon::tools
