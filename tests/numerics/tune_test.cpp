@@ -12,12 +12,13 @@
 namespace tenon::test {
 namespace {
 
-// A map, a row reduction behind it and a column reduction beside it.
+// A row reduction, a column reduction, and a map that transposes.
 const char* const kGraph = R"(graph g(x: f32[rows, 384]) {
   a = mul(exp(x), 2)
   b = softmax(a)
   c = sum(mul(x, x), axis=0)
-  return b, c
+  d = add(transpose(x), 1)
+  return b, c, d
 })";
 
 class Tuned : public testing::TestWithParam<std::string> {
@@ -68,7 +69,7 @@ TEST_P(Tuned, KernelsAreSearchedOnce) {
   const Array x = Array::normal({100, 384}, 2);
   const Buffer inputs[] = {buffer({100, 384})};
   backend->copy_in(inputs[0].data, x.bytes.data(), x.bytes.size(), nullptr);
-  const Buffer outputs[] = {buffer({100, 384}), buffer({384})};
+  const Buffer outputs[] = {buffer({100, 384}), buffer({384}), buffer({384, 100})};
   const auto tunings = src::open_tunings(options);
   src::TuneSettings settings;
   settings.seconds = 0.001;
