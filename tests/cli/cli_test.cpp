@@ -20,9 +20,10 @@ struct Outcome {
   std::string text;  ///< stdout and stderr
 };
 
-Outcome tenon(const std::string& arguments) {
+// `environment`: assignments before the command, "TENON_CACHE_DIR=folder".
+Outcome tenon(const std::string& arguments, const std::string& environment = "") {
   Outcome outcome;
-  FILE* pipe = ::popen((std::string(TENON_CLI) + " " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe = ::popen((environment + " " + TENON_CLI + " " + arguments + " 2>&1").c_str(), "r");
   char buffer[4096];
   for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, count);
   const int status = ::pclose(pipe);
@@ -275,13 +276,29 @@ TEST_F(Cli, ExplainMeasuresKernelsBesideWhatWasPredicted) {
   EXPECT_GT(json["kernels"][0]["measured_us"], 0);
 }
 
+TEST_F(Cli, TuneKeepsTheFastestScheduleForLaterRuns) {
+  const std::string kept = "TENON_CACHE_DIR=" + path("tuned");
+  const std::string tune = "tune " + gelu() + " --target cpu --dim rows=64 --seconds 0.001";
+  const Outcome outcome = tenon(tune + " --json", kept);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const auto kernel = nlohmann::json::parse(outcome.text)["kernels"][0];
+  EXPECT_EQ(kernel["graph"], "gelu");
+  EXPECT_GT(kernel["trials"].size(), 1u);
+  EXPECT_LE(kernel["best_us"], kernel["heuristic_us"]);
+  const std::string dump = "dump --emit schedule --target cpu --dim rows=64 " + gelu();
+  EXPECT_TRUE(contains(tenon(dump, kept).text, kernel["best"].get<std::string>()));
+  EXPECT_TRUE(
+      contains(tenon(dump, kept + " TENON_DISABLE=tuned").text, kernel["trials"][0]["schedule"].get<std::string>()));
+  EXPECT_TRUE(contains(tenon(tune, kept).text, "nothing to tune"));
+  EXPECT_TRUE(contains(tenon(tune + " --again", kept).text, "of the best in geometric mean"));
+}
+
 TEST_F(Cli, CalibrateKeepsTheNumbersOfThisDeviceForThePlanner) {
   const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
-  ::setenv("TENON_CACHE_DIR", path("calibrated").c_str(), 1);
-  const Outcome outcome = tenon("calibrate --target cpu --json");
-  const Outcome used = tenon("explain --json --target cpu " + graph);
-  const Outcome not_used = tenon("explain --json --target cpu --disable calibration " + graph);
-  ::unsetenv("TENON_CACHE_DIR");
+  const std::string kept = "TENON_CACHE_DIR=" + path("calibrated");
+  const Outcome outcome = tenon("calibrate --target cpu --json", kept);
+  const Outcome used = tenon("explain --json --target cpu " + graph, kept);
+  const Outcome not_used = tenon("explain --json --target cpu --disable calibration " + graph, kept);
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   const auto measured = nlohmann::json::parse(outcome.text);
   for (const char* name : {"launch_us", "bandwidth_gb_s", "gigaslots_s", "tensor_tflops"})
