@@ -93,14 +93,20 @@ ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Opt
   return plan(graph, options, cost_model(backend, options));
 }
 
+codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
+                      const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options) {
+  codegen::Kernel kernel = codegen::lower(plan, group, specialization, backend.target());
+  if (!options.disable.count("tuned"))
+    if (const auto winner = tunings.find(backend, kernel)) kernel.schedule = *winner;
+  return kernel;
+}
+
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
   auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
   const auto tunings = open_tunings(options);
   const auto lower_group = [shared_plan, backend, options, tunings](int group,
                                                                     const codegen::Specialization& specialization) {
-    codegen::Kernel kernel = codegen::lower(*shared_plan, group, specialization, backend->target());
-    if (!options.disable.count("tuned"))
-      if (const auto winner = tunings->find(*backend, kernel)) kernel.schedule = *winner;
+    codegen::Kernel kernel = lower(*shared_plan, group, specialization, *backend, *tunings, options);
     show(options, "kernel", codegen::print(kernel));
     if (options.print.count("source")) show(options, "source", backend->emit(kernel).text);
     return kernel;

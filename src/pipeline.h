@@ -28,6 +28,10 @@ ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostMode
 /// The plan for a backend's device: by the numbers kept for it, where there are any.
 ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options);
 
+/// The kernel of a group, with the schedule that won if some were tried.
+codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
+                      const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options);
+
 /// plan -> executable on an open backend.
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);
 

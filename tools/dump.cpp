@@ -62,7 +62,8 @@ std::string disassemble(const std::string& cubin) {
 // The levels below the plan, for one group.
 std::string dump_kernel(const DumpArguments& arguments, const ir::Plan& plan, int group,
                         const codegen::Specialization& specialization, const runtime::Backend& backend) {
-  const codegen::Kernel kernel = codegen::lower(plan, group, specialization, backend.target());
+  const Options options = arguments.compile.options();
+  const codegen::Kernel kernel = src::lower(plan, group, specialization, backend, *src::open_tunings(options), options);
   if (arguments.emit == "schedule") return fmt::format("{}: {}\n", kernel.name, codegen::print(kernel.schedule));
   if (arguments.emit == "kernel") return codegen::print(kernel);
   const codegen::Source source = backend.emit(kernel);
