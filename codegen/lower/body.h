@@ -39,4 +39,7 @@ Coordinates operand_coordinates(const ir::Graph& graph, const ir::Node& node, st
 /// Fills operands, body, stores and dims of `kernel`, whose axes and symbols are set.
 void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain);
 
+/// Sums over a row that select one of its elements become that element (codegen/lower/select.cpp).
+void gather_selected(Kernel& kernel);
+
 }  // namespace tenon::codegen

@@ -92,6 +92,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
+  if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);
