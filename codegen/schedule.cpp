@@ -46,8 +46,11 @@ std::string text(const MapSchedule& s) {
 }
 
 std::string text(const ReduceSchedule& s) {
-  return fmt::format("reduce mapping={} threads={} vector={}{}{}{}{}", name_of(s.mapping), s.threads, s.vector,
+  return fmt::format("reduce mapping={} threads={} vector={}{}{}{}{}{}{}{}{}{}{}", name_of(s.mapping), s.threads,
+                     s.vector, s.peeled ? " peeled" : "",
                      s.mapping == RowMapping::warp ? fmt::format(" lanes={}", s.lanes) : "",
+                     unless("cluster", s.cluster, 1), unless("columns", s.columns, 32), unless("unroll", s.unroll, 1),
+                     s.online ? " online" : "", s.streaming ? " streaming" : "",
                      s.persistent ? fmt::format(" persistent row_elements={}", s.row_elements) : "",
                      unless("grain", s.grain, 0), unless("splits", s.splits, 1));
 }
@@ -91,6 +94,8 @@ std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& ta
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(candidates[0]))); break;
     case ir::KernelClass::reduce:
+      add(reduce_alternatives(kernel, target, std::get<ReduceSchedule>(candidates[0])));
+      break;
     case ir::KernelClass::contract:
     case ir::KernelClass::attend: break;
   }

@@ -39,12 +39,18 @@ enum class RowMapping : std::uint8_t {
 struct ReduceSchedule {
   RowMapping mapping = RowMapping::block;
   int threads = 256;
-  int lanes = 32;           ///< CUDA, warp: lanes that share a row, a power of two; a warp has 32 / lanes rows
-  int vector = 1;           ///< elements of the innermost reduced axis per access
+  int lanes = 32;       ///< CUDA, warp: lanes that share a row, a power of two; a warp has 32 / lanes rows
+  int cluster = 1;      ///< CUDA, block: thread blocks that share a row through each other's shared memory (sm_90 on)
+  int columns = 32;     ///< CUDA, column: threads of a block along the kept axis, a power of two
+  int vector = 1;       ///< elements per access: of the innermost reduced axis; column: of the innermost kept one
+  int unroll = 1;       ///< CUDA, not persistent: steps of the loop over a row whose loads are in flight together
+  bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
+  bool online = false;  ///< CUDA: a maximum and the exponentials shifted by it are summed in one sweep, rescaled
+  bool streaming = false;   ///< CUDA: element stores bypass the caches
   bool persistent = false;  ///< the row stays in registers between rounds instead of being read again
   int row_elements = 0;     ///< persistent: capacity per thread, in elements
   std::int64_t grain = 0;   ///< CPU: rows of one task
-  int splits = 1;           ///< CPU: parts of the reduced axes reduced in parallel when there are few rows
+  int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
 };
 
 enum class MainLoop : std::uint8_t {

@@ -1,6 +1,8 @@
 // The heuristics of each kernel class: codegen/schedule_<class>.cpp. Behind choose_schedule.
 #pragma once
 
+#include <optional>
+
 #include "codegen/kernel.h"
 #include "codegen/schedule.h"
 
@@ -10,6 +12,14 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 /// What might be better than `chosen` (codegen/candidates_map.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+/// Of one element of a persistent row: the bytes in registers, when most.
+std::int64_t held_bytes(const Kernel& kernel);
+/// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
+/// and rows that fit one.
+std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// What might be better than `chosen` (codegen/candidates_reduce.cpp).
+std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
+                                                const ReduceSchedule& chosen);
 ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target);
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 /// For every class on a CPU (codegen/schedule_cpu.cpp).

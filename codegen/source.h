@@ -18,6 +18,7 @@ struct LaunchRule {
   std::int64_t max_grid_x = 0;  ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
   int block = 256;              ///< threads; CPU: unused
   int shared_bytes = 0;         ///< dynamic shared memory
+  int cluster = 1;              ///< CUDA: neighbouring blocks that form a cluster, which the function's text says
   bool dependent = false;       ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
 };
 
@@ -27,14 +28,17 @@ struct Source {
   LaunchRule launch;
   std::vector<std::string> dims;  ///< symbols passed as int64 after the pointers, in order
 
-  // CPU: a second function of the same signature that runs after every task of the first, on `finish_grid` tasks, and
-  // combines what they left in `scratch_bytes` bytes of scratch, passed as one more pointer. Empty: none.
+  // A second function of the same signature that runs after all of the first, on `finish_grid` tasks or blocks (of
+  // `finish_block` threads), and combines what they left in `scratch_bytes` bytes of scratch, passed as one more
+  // pointer behind the operands'. Empty: none.
   std::string finish_entry = {};
   Dim finish_grid = 0;
+  int finish_block = 1;
   Dim scratch_bytes = 0;
 };
 
-/// CUDA C++ for `kernel`; includes no header. Parameters: one pointer per operand, then the dims as long long.
+/// CUDA C++ for `kernel`; includes no header. Parameters: one pointer per operand, that of the scratch if there is
+/// some, then the dims as long long.
 Source emit_cuda(const Kernel& kernel, const Target& target);
 
 #ifdef TENON_WITH_CPU

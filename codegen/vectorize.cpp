@@ -117,6 +117,46 @@ bool counts_up(const Index& index, int axis, bool flat, int vector, int divisor,
   return step_along(index, axis, vector, kernel) == 1 && divisor_of(index, axis, vector, kernel) % divisor == 0;
 }
 
+int peeled_width(const Access& access, const Access& reference, int axis, int vector, const Kernel& kernel) {
+  const auto varies = [&](const Index& index) {
+    const std::vector<int> values = index.values();
+    return index.depends_on(axis) || std::any_of(values.begin(), values.end(),
+                                                 [&](int id) { return (kernel.instr(id).depends >> axis & 1) != 0; });
+  };
+  const auto step = access.offset.coefficient(axis);
+  if (!step || !step->is(1) || varies(access.offset - Index::axis(axis))) return 0;
+  for (const Guard& guard : access.guards)
+    if (varies(guard.index)) return 0;
+  const std::int64_t aligned = divisor_of(access.offset - reference.offset, axis, vector, kernel);
+  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+  int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
+  while (width > 1 && aligned % width != 0) width /= 2;
+  return width;
+}
+
+const Access* peel_reference(const Kernel& kernel) {
+  const int axis = static_cast<int>(kernel.axes.size()) - 1;
+  if (axis < 0 || !kernel.axes.back().reduced || (axis > 0 && kernel.axes[kernel.axes.size() - 2].reduced))
+    return nullptr;
+  const std::uint64_t bit = std::uint64_t{1} << axis;
+  const Access* reference = nullptr;
+  for (const Instr& instr : kernel.body) {
+    if (instr.kind != InstrKind::load || (instr.depends & bit) == 0) continue;
+    const bool along_row = axis == 0 || instr.depends != bit;  // a weight is the same for every row
+    if (instr.access.guards.empty() && along_row && !reference) reference = &instr.access;
+  }
+  if (!reference || bounds(reference->offset, kernel.context()).min < 0) return nullptr;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load && (instr.depends & bit) != 0 &&
+        peeled_width(instr.access, *reference, axis, 2, kernel) == 0)
+      return nullptr;
+  for (const Store& store : kernel.stores) {
+    const bool element = (kernel.instr(store.value).depends & bit) != 0 || store.access.offset.depends_on(axis);
+    if (element && peeled_width(store.access, *reference, axis, 2, kernel) == 0) return nullptr;
+  }
+  return reference;
+}
+
 int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols) {
   const std::int64_t divisor = divisor_of(extent, symbols);
   int width = limit;

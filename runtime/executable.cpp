@@ -155,6 +155,8 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
   std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
   call.block = launch.kernel->source.launch.block;
   call.shared_bytes = launch.kernel->source.launch.shared_bytes;
+  call.finish_grid = launch.finish_grid;
+  call.finish_block = launch.kernel->source.finish_block;
   call.pointers = {pointers, count};
   call.dependent = launch.kernel->source.launch.dependent;
   call.dims = launch.dims;

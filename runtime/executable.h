@@ -53,8 +53,9 @@ struct PointerSource {
 struct PreparedLaunch {
   const BuiltKernel* kernel = nullptr;
   std::int64_t grid[3] = {1, 1, 1};
+  std::int64_t finish_grid = 0;  ///< of the second function
   std::vector<std::int64_t> dims;
-  std::vector<PointerSource> pointers;
+  std::vector<PointerSource> pointers;  ///< of the operands, then of the scratch memory
 };
 
 /// An output that no kernel writes: an input returned as it is, or a value returned twice.

@@ -16,10 +16,11 @@ std::vector<std::int64_t> sizes_of(const Shape& shape, const Bindings& bindings)
 }
 
 // Places every value that passes through memory: the caller's buffers where it is an input or output, else the arena.
+// There is also the scratch memory of kernels in two steps.
 class Places {
  public:
-  Places(const ir::Plan& plan, const Bindings& bindings, LaunchRecord& record)
-      : graph_(plan.graph), bindings_(bindings) {
+  Places(const ir::Plan& plan, const BuiltPlan& built, const Bindings& bindings, LaunchRecord& record)
+      : graph_(plan.graph), bindings_(bindings), scratch_(built.kernels.size()) {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       places_[graph_.inputs[i]] = {PointerSource::Kind::input, static_cast<std::int64_t>(i)};
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -27,10 +28,11 @@ class Places {
       const auto [place, fresh] = places_.emplace(graph_.outputs[i], output);
       if (!fresh) record.copies.push_back({place->second, output, bytes_of(graph_.outputs[i])});
     }
-    lay_out_arena(plan, record);
+    lay_out_arena(plan, built, record);
   }
 
   PointerSource of(ir::ValueId value) const { return places_.at(value); }
+  PointerSource scratch_of(std::size_t group) const { return scratch_[group]; }
 
  private:
   std::int64_t bytes_of(ir::ValueId value) const {
@@ -38,7 +40,7 @@ class Places {
     return element_count(type.shape).evaluate(bindings_) * size_of(type.dtype);
   }
 
-  void lay_out_arena(const ir::Plan& plan, LaunchRecord& record) {
+  void lay_out_arena(const ir::Plan& plan, const BuiltPlan& built, LaunchRecord& record) {
     std::map<ir::ValueId, Lifetime> live;
     for (int step = 0; step < static_cast<int>(plan.groups.size()); ++step) {
       const ir::Group& group = plan.groups[static_cast<std::size_t>(step)];
@@ -49,18 +51,27 @@ class Places {
     }
     std::vector<Lifetime> lifetimes;
     for (const auto& [value, lifetime] : live) lifetimes.push_back(lifetime);
+    for (std::size_t group = 0; group < built.kernels.size(); ++group) {
+      const auto& kernel = built.kernels[group];
+      const std::int64_t bytes = kernel ? kernel->source.scratch_bytes.evaluate(bindings_) : 0;
+      lifetimes.push_back({bytes, static_cast<int>(group), static_cast<int>(group)});
+    }
     const ArenaPlan arena = plan_arena(lifetimes);
     record.arena_bytes = arena.bytes;
     std::size_t next = 0;
     for (const auto& [value, lifetime] : live) places_[value] = {PointerSource::Kind::arena, arena.offsets[next++]};
+    for (PointerSource& place : scratch_) place = {PointerSource::Kind::arena, arena.offsets[next++]};
   }
 
   const ir::Graph& graph_;
   const Bindings& bindings_;
   std::map<ir::ValueId, PointerSource> places_;
+  std::vector<PointerSource> scratch_;  ///< by group
 };
 
-PreparedLaunch prepare_launch(const BuiltKernel& built, const Places& places, const Bindings& bindings) {
+PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t group, const Places& places,
+                              const Bindings& bindings) {
+  const BuiltKernel& built = *plan.kernels[group];
   PreparedLaunch launch;
   launch.kernel = &built;
   const codegen::LaunchRule& rule = built.source.launch;
@@ -70,6 +81,10 @@ PreparedLaunch prepare_launch(const BuiltKernel& built, const Places& places, co
   if (rule.max_grid_x > 0) launch.grid[0] = std::min(launch.grid[0], rule.max_grid_x);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
   for (const codegen::Operand& operand : built.kernel.operands) launch.pointers.push_back(places.of(operand.value));
+  if (!built.source.finish_entry.empty()) {
+    launch.finish_grid = built.source.finish_grid.evaluate(bindings);
+    launch.pointers.push_back(places.scratch_of(group));
+  }
   return launch;
 }
 
@@ -91,10 +106,10 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
     record.input_shapes.push_back(sizes_of(plan.graph.type(input).shape, bindings));
   for (ir::ValueId output : plan.graph.outputs)
     record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
-  const Places places(plan, bindings, record);
-  for (const auto& kernel : built->kernels) {
-    if (!kernel) continue;
-    PreparedLaunch launch = prepare_launch(*kernel, places, bindings);
+  const Places places(plan, *built, bindings, record);
+  for (std::size_t group = 0; group < built->kernels.size(); ++group) {
+    if (!built->kernels[group]) continue;
+    PreparedLaunch launch = prepare_launch(*built, group, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   record.built = std::move(built);

@@ -64,15 +64,78 @@ __device__ __forceinline__ T reduce_block(T x, Combine combine) {
   return x;
 }
 
-//@ reduce_columns
-// Over the threads of a block with the same threadIdx.x % columns. Buffers as in reduce_block.
-template <int columns, int threads, class T, class Combine>
-__device__ __forceinline__ T reduce_columns(T x, Combine combine) {
-  __shared__ T partial[threads];
-  partial[threadIdx.x] = x;
-  __syncthreads();
-  x = partial[threadIdx.x % columns];
+//@ meet_cluster
+// A barrier of all threads of a cluster; what they stored before it is seen behind it (PTX ISA: barrier.cluster).
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+//@ reduce_cluster
+// Over the `blocks` of a cluster, of `threads` each; in the order of the blocks. Each call in a kernel has its own
+// buffer, as in reduce_block. Blocks must meet once more before one may end.
+template <int blocks, int threads, class T, class Combine>
+__device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  __shared__ u32 own[words];
+  x = reduce_block<threads>(x, combine);
+  u32 word[words] = {};
+  memcpy(word, &x, sizeof(T));
+  if (threadIdx.x == 0) {
 #pragma unroll
-  for (int part = 1; part < threads / columns; ++part) x = combine(x, partial[part * columns + threadIdx.x % columns]);
+    for (int i = 0; i < words; ++i) own[i] = word[i];
+  }
+  meet_cluster();
+  const u32 place = (u32)__cvta_generic_to_shared(own);
+#pragma unroll
+  for (int block = 0; block < blocks; ++block) {
+    u32 there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(place), "r"(block));
+#pragma unroll
+    for (int i = 0; i < words; ++i)
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word[i]) : "r"(there + 4 * i) : "memory");
+    T its;
+    memcpy(&its, word, sizeof(T));
+    x = block == 0 ? its : combine(x, its);
+  }
+  return x;
+}
+
+//@ reduce_columns
+// Each of N values over the threads of a block with the same threadIdx.x % columns. Buffers as in reduce_block, used
+// once for each value.
+template <int columns, int threads, class T, int N, class Combine>
+__device__ __forceinline__ pack<T, N> reduce_columns(pack<T, N> x, Combine combine) {
+  __shared__ T partial[threads];
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    if (j > 0) __syncthreads();
+    partial[threadIdx.x] = x[j];
+    __syncthreads();
+    x[j] = partial[threadIdx.x % columns];
+#pragma unroll
+    for (int part = columns; part < threads; part += columns)
+      x[j] = combine(x[j], partial[part + threadIdx.x % columns]);
+  }
+  return x;
+}
+
+//@ rescaled
+// A sum of exp(x - from) as one of exp(x - to). Of nothing, or of elements at -inf only, it stays 0 whatever the shifts.
+__device__ __forceinline__ float rescaled(float sum, float from, float to) {
+  const float factor = exp(from - to);
+  return sum == 0.0f ? 0.0f : sum * factor;
+}
+__device__ __forceinline__ double rescaled(double sum, double from, double to) {
+  const double factor = exp(from - to);
+  return sum == 0.0 ? 0.0 : sum * factor;
+}
+
+//@ combine_parts
+// Parts first, first + step, … of `parts`, in this order. They stand `stride` apart.
+template <int parts, int step, class T, class Combine>
+__device__ __forceinline__ T combine_parts(const T* p, i64 stride, int first, T x, Combine combine) {
+#pragma unroll 8
+  for (int part = first; part < parts; part += step) x = combine(x, p[part * stride]);
   return x;
 }

@@ -33,6 +33,52 @@ __device__ __forceinline__ void store(T* __restrict__ p, const pack<T, N>& x) {
   }
 }
 
+//@ load_around
+// The two aligned vectors that hold elements at … at + N - 1 of the `count` at p. `whole`: the count is a multiple of N.
+// Where the second is not there nothing of it is needed; it is the first again.
+template <int N, bool whole, class T, class I, class L>
+__device__ __forceinline__ pack<T, 2 * N> load_around(const T* __restrict__ p, I at, L count) {
+  const T* begin = p + (at - (at & (N - 1)));
+  const I behind = at - (at & (N - 1)) + N;
+  const bool cut = behind + N > count;
+  const chunk<T, N> first = *reinterpret_cast<const chunk<T, N>*>(begin);
+  chunk<T, N> second = {};
+  if (whole || !cut) {
+    second = *reinterpret_cast<const chunk<T, N>*>(begin + (whole && cut ? 0 : N));
+  } else {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+      if (behind + j < count) second.element[j] = begin[N + j];
+  }
+  pack<T, 2 * N> x;
+#pragma unroll
+  for (int j = 0; j < N; ++j) x[j] = first.element[j], x[N + j] = second.element[j];
+  return x;
+}
+
+//@ from_around
+// Elements at … at + N - 1 of the vectors around them.
+template <int N, class T, class I>
+__device__ __forceinline__ pack<T, N> from_around(const pack<T, 2 * N>& around, I at) {
+  constexpr int size = (int)sizeof(T), words = N * size / 4;
+  const int past = (int)(at & (N - 1)) * size;  // bytes of the first vector that come before
+  u32 word[2 * words];
+  memcpy(word, &around, 2 * N * size);
+#pragma unroll
+  for (int shift = words / 2; shift > 0; shift /= 2) {
+    const bool moves = (past / 4 & shift) != 0;
+#pragma unroll
+    for (int i = 0; i + shift < 2 * words; ++i) word[i] = moves ? word[i + shift] : word[i];
+  }
+  if (size < 4) {
+#pragma unroll
+    for (int i = 0; i < words; ++i) word[i] = __funnelshift_r(word[i], word[i + 1], past % 4 * 8);
+  }
+  pack<T, N> x;
+  memcpy(&x, word, N * size);
+  return x;
+}
+
 //@ word_of
 template <int bytes>
 struct word_of;

@@ -101,15 +101,9 @@ class CpuBackend final : public Backend {
 
   void launch(const Launch& launch, void*) const override {
     const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
-    Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
-    const std::int64_t tasks = launch.grid[0] * launch.grid[1] * launch.grid[2];
-    if (!kernel.finish) return run_tasks(kernel.function, arguments, tasks, target_.threads);
-    Bindings bindings;
-    for (std::size_t i = 0; i < launch.dims.size(); ++i) bindings[kernel.source.dims[i]] = launch.dims[i];
-    const Memory scratch = allocate_bytes(static_cast<std::size_t>(kernel.source.scratch_bytes.evaluate(bindings)));
-    arguments.pointers.push_back(scratch.get());
-    run_tasks(kernel.function, arguments, tasks, target_.threads);
-    run_tasks(kernel.finish, arguments, kernel.source.finish_grid.evaluate(bindings), target_.threads);
+    const Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
+    run_tasks(kernel.function, arguments, launch.grid[0] * launch.grid[1] * launch.grid[2], target_.threads);
+    if (kernel.finish) run_tasks(kernel.finish, arguments, launch.finish_grid, target_.threads);
   }
 
   void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes).release(); }

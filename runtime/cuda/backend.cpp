@@ -15,6 +15,7 @@ struct CudaKernel final : LoadedKernel {
   CudaKernel(DevicePtr device, const KernelCache::EntryPointer& entry) : module(std::move(device), entry->binary) {}
   Module module;
   FunctionHandle function = nullptr;
+  FunctionHandle finish = nullptr;  ///< null: none
   std::string name;
 };
 
@@ -116,6 +117,7 @@ class CudaBackend final : public Backend {
     const CurrentContext current(*device_);
     auto kernel = std::make_shared<CudaKernel>(device_, binary.entry);
     kernel->function = kernel->module.function(source.entry, static_cast<std::size_t>(source.launch.shared_bytes));
+    if (!source.finish_entry.empty()) kernel->finish = kernel->module.function(source.finish_entry, 0);
     kernel->name = source.entry;
     return kernel;
   }
@@ -142,6 +144,12 @@ class CudaBackend final : public Backend {
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     config.programmatic_dependent = launch.dependent;
     cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments, kernel.name);
+    if (kernel.finish == nullptr) return;
+    LaunchConfig finish;
+    finish.grid = {static_cast<unsigned>(launch.finish_grid), 1, 1};
+    finish.block = {static_cast<unsigned>(launch.finish_block), 1, 1};
+    finish.programmatic_dependent = launch.dependent;
+    cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments, kernel.name);
   }
 
   void* allocate(std::size_t bytes) const override {

@@ -72,6 +72,8 @@ Result lowered(const std::string& text, const Bindings& bindings = {}, const Adj
   result.plan = one_kernel(ir::eliminate_dead_code(ir::eliminate_common_subexpressions(ir::decompose(result.written))));
   const Target target = test::cuda_target_for("sm_90a");
   result.kernel = lower(result.plan, 0, specialize(result.plan, bindings), target);
+  if (auto* reduce = std::get_if<ReduceSchedule>(&result.kernel.schedule))
+    reduce->splits = std::min(reduce->splits, 3);  // a thread for each of a device's takes too long here
   if (adjust) adjust(result.kernel);
   result.source = emit_cuda(result.kernel, target);
   return result;
@@ -246,6 +248,117 @@ TEST(CudaNumerics, StatisticsStoredBesideTheRowsThatNeedThem) {
       "  normal = mul(centred, rstd)\n  g = cast(dy, dtype=f32)\n"
       "  dx = mul(rstd, sub(g, mul(normal, mean(mul(g, normal), axis=1, keepdims=true))))\n  return m, rstd, dx\n}",
       {{"rows", 33}});
+}
+
+ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
+
+TEST(CudaNumerics, PartsOfRowsAreCombinedByASecondFunction) {
+  const auto in_parts = [](Kernel& kernel) {
+    ReduceSchedule& schedule = reduce_schedule(kernel);
+    schedule.mapping = RowMapping::block;
+    schedule.threads = 32;
+    schedule.splits = 3;
+  };
+  for (const DType dtype : {DType::f32, DType::i8}) {
+    const Result run = expect_right(all_reductions(dtype, "[3, 1501]", ", axis=1"), {}, in_parts);
+    EXPECT_FALSE(run.source.finish_entry.empty());
+  }
+  test::expect_compiles_everywhere(
+      expect_right("graph g(x: f32[n]) { s = sum(x); a = argmin(x); return s, a }", {{"n", 2099}}, in_parts).source);
+  expect_right("graph g(x: bf16[2048]) { y = exp(x); s = mean(y); return y, s }", {}, in_parts);
+}
+
+TEST(CudaNumerics, ColumnsInVectorsAndParts) {
+  const auto in_parts = [](Kernel& kernel) {
+    EXPECT_EQ(reduce_schedule(kernel).mapping, RowMapping::column);
+    reduce_schedule(kernel).threads = 64;
+    reduce_schedule(kernel).splits = 2;
+  };
+  for (const DType dtype : {DType::f64, DType::u8}) {
+    const Result run = expect_right(all_reductions(dtype, "[37, 24]", ", axis=0"), {}, in_parts);
+    EXPECT_GT(std::get<ReduceSchedule>(run.kernel.schedule).vector, 1);
+  }
+  expect_right("graph g(x: bf16[19, n], w: bf16[n]) { y = mul(sum(mul(x, w), axis=0), w); return y }", {{"n", 48}});
+  expect_right("graph g(x: bf16[19, 48]) { y = softmax(x, axis=0); v = var(x, axis=0); return y, v }");
+  test::expect_compiles_everywhere(
+      expect_right("graph g(x: bf16[40, 24], s: bf16[40, 1]) { y = mul(x, s); c = sum(y, axis=0); return y, c }", {},
+                   in_parts)
+          .source);
+}
+
+TEST(CudaNumerics, RowsThatVectorsDoNotDivideArePeeled) {
+  const auto again = [](Kernel& kernel) {
+    reduce_schedule(kernel).persistent = false;
+    reduce_schedule(kernel).unroll = 2;
+    reduce_schedule(kernel).threads = 64;
+  };
+  for (const char* columns : {"257", "1002"})
+    for (const char* dtype : {"f32", "bf16"}) {
+      const std::string type(dtype), shape = std::string("[3, ") + columns + "]";
+      const std::string softmax =
+          "graph g(x: " + type + shape + ") { y = softmax(x); a = argmax(x, axis=1); return y, a }";
+      const std::string norm = "graph g(x: " + type + shape + ", r: " + type + shape + ", w: bf16[" + columns +
+                               "]) {\n  s = add(x, r)\n  y = rms_norm(s, cast(w, dtype=" + type +
+                               "))\n  return s, y\n}";
+      for (const std::string& text : {softmax, norm}) {
+        const Result run = expect_right(text);
+        EXPECT_TRUE(std::get<ReduceSchedule>(run.kernel.schedule).peeled);
+        test::expect_compiles_everywhere(run.source);
+        expect_right(text, {}, again);
+      }
+    }
+  expect_right("graph g(x: f16[rows, n]) { y = layer_norm(x); return y }", {{"rows", 3}, {"n", 777}});
+}
+
+TEST(CudaNumerics, BlocksOfAClusterShareARow) {
+  const auto of_two = [](Kernel& kernel) {
+    ReduceSchedule& schedule = reduce_schedule(kernel);
+    schedule.mapping = RowMapping::block;
+    schedule.threads = 32;
+    schedule.cluster = 2;
+    schedule.online = false;
+    schedule.unroll = 1;
+    schedule.row_elements = 32;
+    schedule.persistent = true;
+  };
+  for (const char* columns : {"1024", "1999"}) {
+    const std::string shape = std::string("[3, ") + columns + "]";
+    for (const char* dtype : {"f32", "bf16"}) {
+      const Result run = expect_right(
+          "graph g(x: " + std::string(dtype) + shape + ") { y = softmax(x); a = argmin(x, axis=1); return y, a }", {},
+          of_two);
+      EXPECT_EQ(run.source.launch.cluster, 2);
+      test::expect_compiles_for(run.source, {"sm_90a", "sm_100a", "sm_120"});
+    }
+    expect_right("graph g(x: f16" + shape + ") { y = layer_norm(x); return y }", {}, of_two);
+  }
+}
+
+TEST(CudaNumerics, ExponentialsAreSummedBesideTheirMaximum) {
+  const auto online = [](int unroll) {
+    return [unroll](Kernel& kernel) {
+      ReduceSchedule& schedule = reduce_schedule(kernel);
+      schedule.persistent = false;
+      schedule.online = true;
+      schedule.unroll = unroll;
+    };
+  };
+  for (const auto& [columns, unroll] : {std::pair{"600", 1}, {"1003", 4}}) {
+    const std::string shape = std::string("[3, ") + columns + "]";
+    expect_right("graph g(x: f32" + shape + ") { y = softmax(x); return y }", {}, online(unroll));
+    expect_right("graph g(x: f64" + shape + ") { y = logsumexp(x, axis=1); return y }", {}, online(unroll));
+    const Result run = expect_right("graph g(x: bf16" + shape + ", t: i64[3]) { y = cross_entropy(x, t); return y }",
+                                    {}, online(unroll));
+    const auto& body = run.kernel.body;  // the logit is gathered, not summed
+    EXPECT_EQ(
+        std::count_if(body.begin(), body.end(), [](const Instr& instr) { return instr.kind == InstrKind::reduce; }), 2);
+    test::expect_compiles_everywhere(run.source);
+    // Vectors that hold nothing but -inf come before and after others; a row is -inf throughout.
+    expect_right("graph g(x: f32" + shape + ", n: i32[3, 1]) {\n  i = iota(shape=[3, " + columns +
+                     "], axis=1, dtype=i32)\n  y = softmax(where(greater(mod(i, 400), mul(n, 10)), x, -inf))\n"
+                     "  return y\n}",
+                 {}, online(unroll));
+  }
 }
 
 TEST(CudaNumerics, Views) {

@@ -66,7 +66,7 @@ TEST(CudaReduce, ReadsAsIfWritten) {
   pack<bf16, 8> x0[4];
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const int r1 = c * 256 + member * 8;
+    const int r1 = member * 8 + c * 256;
     x0[c] = load<8, 8>(in0 + 1024 * i0 + r1);
   }
   float a1 = -inf_f32();
@@ -93,7 +93,7 @@ TEST(CudaReduce, ReadsAsIfWritten) {
   const float v4 = reduce_lanes<32>(a4, [](float a, float b) -> float { return a + b; });  // sum
   #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const int r1 = c * 256 + member * 8;
+    const int r1 = member * 8 + c * 256;
     pack<bf16, 8> y0;
     #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -109,14 +109,51 @@ TEST(CudaReduce, ReadsAsIfWritten) {
 )");
 }
 
-TEST(CudaReduce, LongRowsAreReadOnceARound) {
+TEST(CudaReduce, LongRowsAreReadTwice) {
   Kernel kernel = softmax(DType::bf16, 50304);
   const Source source = emitted(kernel);
-  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8");
-  test::expect_lines(source.text, {"for (int r1 = member * 8; r1 < 50304; r1 += 4096) {", "= load<8, 8>(",
-                                   "reduce_block<512>(a1", "for (int r1", "= load<8, 8>(", "reduce_block<512>(a4",
-                                   "for (int r1", "= load<8, 8>(", "store<8, 8>(out0"});
+  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8 unroll=8");
+  test::expect_lines(source.text,
+                     {"for (int tile = member * 8; tile < 50304; tile += 32768) {", "pack<bf16, 8> x0[8];",
+                      "const int r1 = tile + c * 4096;", "if (r1 < 50304) {", "= load<8, 8>(", "reduce_block<512>(a1",
+                      "= load<8, 8>(", "reduce_block<512>(a4", "= load<8, 8>(", "store<8, 8>(out0"});
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 77);
+}
+
+TEST(CudaReduce, AClusterMayHoldRowsThatNoBlockHolds) {
+  Kernel kernel = softmax(DType::bf16, 65536);
+  const auto clusters_of = [&](const Target& target) {
+    std::vector<Schedule> candidates = candidate_schedules(kernel, target);
+    std::erase_if(candidates, [](const Schedule& each) { return std::get<ReduceSchedule>(each).cluster == 1; });
+    return candidates;
+  };
+  EXPECT_TRUE(clusters_of(test::cuda_target_for("sm_80")).empty());
+  const Target target = test::cuda_target_for("sm_90a");
+  kernel.schedule = clusters_of(target).at(0);
+  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8 cluster=4 persistent row_elements=32");
+  const Source source = emit_cuda(kernel, target);
+  test::expect_compiles_for(source, {"sm_90a", "sm_100a", "sm_120"});
+  test::expect_lines(
+      source.text,
+      {"__launch_bounds__(512) __cluster_dims__(4, 1, 1)", "const u32 row = blockIdx.x / 4;",
+       "const int member = blockIdx.x % 4 * 512 + threadIdx.x;", "= reduce_cluster<4, 512>(a1, ", "meet_cluster();"});
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 4 * 77);
+}
+
+TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
+  KernelBuilder b(ir::KernelClass::reduce, {{"r0", 1 << 28, true}});
+  const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});
+  b.store(y, Index(0), b.reduce(Op::sum, b.load(x, Index::axis(0)), DType::f32));
+  const Source source = emitted(b.kernel);
+  EXPECT_EQ(print(b.kernel.schedule), "reduce mapping=block threads=512 vector=4 unroll=8 splits=264");
+  test::expect_lines(
+      source.text,
+      {"const int part = blockIdx.x % 264;", "for (int tile = begin + member * 4; tile < end;", "if (member == 0) {",
+       "((float*)scratch)[part] = p1;", "reduce_finish(",
+       "combine_parts<264, 256>((float*)scratch, 1, member, float(0.0f),", "if (member == 0) out0[0] = v1;"});
+  EXPECT_EQ(source.launch.grid_x.evaluate({}), 264);
+  EXPECT_EQ(source.finish_grid.evaluate({}), 1);
+  EXPECT_EQ(source.scratch_bytes.evaluate({}), 264 * 16);
 }
 
 TEST(CudaReduce, TeamsFitTheRow) {
@@ -129,8 +166,9 @@ TEST(CudaReduce, TeamsFitTheRow) {
   EXPECT_EQ(schedule_of(64), "reduce mapping=warp threads=128 vector=8 lanes=8 persistent row_elements=8");
   EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=32 persistent row_elements=4");
   EXPECT_EQ(schedule_of(4096), "reduce mapping=block threads=128 vector=8 persistent row_elements=32");
-  EXPECT_EQ(schedule_of(50257), "reduce mapping=block threads=512 vector=1");
-  EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=1");
+  EXPECT_EQ(schedule_of(4097), "reduce mapping=block threads=128 vector=8 peeled persistent row_elements=32");
+  EXPECT_EQ(schedule_of(50257), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
+  EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
 }
 
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {
@@ -153,6 +191,21 @@ TEST(CudaReduce, ColumnsAreReadAlongTheKeptAxis) {
   test::expect_lines(emitted(b.kernel).text,
                      {"blockIdx.x * 32 + threadIdx.x % 32", "const int member = threadIdx.x / 32;",
                       "for (int r0 = member; r0 < 1000; r0 += 8) {", "reduce_columns<32, 256>(a1, "});
+}
+
+TEST(CudaReduce, EveryCandidateCompiles) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const std::int64_t columns : {2048, 4097, 65536}) {
+    Kernel kernel = softmax(DType::bf16, columns);
+    const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
+    EXPECT_EQ(print(candidates.at(0)), print(choose_schedule(kernel, target)));
+    EXPECT_GE(candidates.size(), 3U);
+    for (const Schedule& schedule : candidates) {
+      SCOPED_TRACE(print(schedule));
+      kernel.schedule = schedule;
+      test::expect_compiles_for(emit_cuda(kernel, target), {"sm_90a"});
+    }
+  }
 }
 
 TEST(CudaReduce, TheSourceHoldsOnlyThePiecesItNeeds) {

@@ -61,6 +61,24 @@ const std::vector<Sample>& samples() {
           return s, y, all
         })",
        {{{"n", 5}}, {{"n", 1000}}}},
+      {"reduce_parts",
+       R"(graph parts(x: bf16[n], y: f32[2, 70001], z: f16[m, 136]) {
+          s = sum(x)
+          a = argmin(x)
+          m = max(y, axis=1)
+          c = sum(z, axis=0)
+          d = argmax(z, axis=0)
+          return s, a, m, c, d
+        })",
+       {{{"n", 70001}, {"m", 401}}, {{"n", 5}, {"m", 1}}, {{"n", 65536}, {"m", 64}}}},
+      {"reduce_long_rows",
+       R"(graph long(x: bf16[n, 40003], y: f32[n, 20000], t: i64[n]) {
+          s = softmax(x)
+          c = cross_entropy(x, t)
+          l = softmax(y)
+          return s, c, l
+        })",
+       {{{"n", 1}}, {{"n", 3}}}},
       {"contract_f32",
        R"(graph f32(a: f32[m, 70], b: f32[70, 50], bias: f32[50]) {
           y = relu(add(matmul(a, b), bias))

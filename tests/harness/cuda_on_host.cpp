@@ -2,6 +2,7 @@
 #include "tests/harness/cuda_on_host.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <algorithm>
@@ -86,10 +87,22 @@ std::string host_text(const codegen::Source& source) {
   replace_tensor_instructions(text, source.launch.shared_bytes);
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
-  return "#include \"" TENON_SOURCE_DIR "/tests/harness/cuda_shim.h\"\n" + text +
-         "\nextern \"C\" void host_thread(const HostThread& self, void* const* pointers, const long long* dims) {\n"
-         "  run_thread(" +
-         source.entry + ", self, pointers, dims);\n}\n";
+  if (const int cluster = source.launch.cluster; cluster > 1) {  // as one block
+    replace_asm(text, "barrier.cluster.arrive", {"__syncthreads();"});
+    replace_asm(text, "barrier.cluster.wait", {""});
+    const std::string of = fmt::format("reduce_cluster<{}, {}>(", cluster, source.launch.block);
+    while (text.find(of) != std::string::npos)
+      replace(text, of, fmt::format("reduce_block<{}>(", cluster * source.launch.block));
+    replace_asm(text, "mapa.shared::cluster", {"there = place;"});
+    replace_asm(text, "ld.shared::cluster", {";"});
+  }
+  text = "#include \"" TENON_SOURCE_DIR "/tests/harness/cuda_shim.h\"\n" + text;
+  for (const std::string& entry : {source.entry, source.finish_entry})
+    if (!entry.empty())
+      text += "\nextern \"C\" void host_" + entry +
+              "(const HostThread& self, void* const* pointers, const long long* dims) {\n  run_thread(" + entry +
+              ", self, pointers, dims);\n}\n";
+  return text;
 }
 
 }  // namespace
@@ -107,12 +120,19 @@ void run_cuda_on_host(const codegen::Source& source, const std::vector<void*>& p
   void* library = dlopen((folder + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   std::filesystem::remove_all(folder);
   if (library == nullptr) throw std::runtime_error(dlerror());
-  const auto body = reinterpret_cast<ThreadBody>(dlsym(library, "host_thread"));
   std::vector<long long> dims;
   for (const std::string& dim : source.dims) dims.push_back(bindings.at(dim));
-  const auto grid = static_cast<unsigned>(source.launch.grid_x.evaluate(bindings));
-  for (unsigned block = 0; block < grid; ++block)
-    run_block(body, block, static_cast<unsigned>(source.launch.block), pointers, dims);
+  std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
+  std::vector<void*> with_scratch = pointers;
+  if (!source.finish_entry.empty()) with_scratch.push_back(scratch.data());
+  const auto run = [&](const std::string& entry, const Dim& grid, int threads, int cluster) {
+    const auto body = reinterpret_cast<ThreadBody>(dlsym(library, ("host_" + entry).c_str()));
+    const auto blocks = static_cast<unsigned>(grid.evaluate(bindings));
+    for (unsigned block = 0; block < blocks; block += static_cast<unsigned>(cluster))
+      run_block(body, block, static_cast<unsigned>(threads * cluster), with_scratch, dims);
+  };
+  run(source.entry, source.launch.grid_x, source.launch.block, source.launch.cluster);
+  if (!source.finish_entry.empty()) run(source.finish_entry, source.finish_grid, source.finish_block, 1);
   dlclose(library);
 }
 

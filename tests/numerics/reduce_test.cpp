@@ -114,5 +114,43 @@ INSTANTIATE_TEST_SUITE_P(On, RowKernels,
                            return fmt::format("{}_{}", std::get<0>(each.param), std::get<1>(each.param));
                          });
 
+class DeviceWide : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { require(GetParam()); }
+};
+
+// Few rows, or few columns: parts of them are reduced apart and then combined.
+TEST_P(DeviceWide, ReductionsOfFewLongRowsAndColumns) {
+  for (const char* dtype : {"f32", "bf16", "i64"}) {
+    expect_right(ir::parse(fmt::format(
+                     "graph all(x: {}[n]) {{ s = sum(x); m = max(x); a = argmin(x); return s, m, a }}", dtype)),
+                 GetParam(), {{{"n", 70001}}, {{"n", 65536}}, {{"n", 5}}, {{"n", 0}}});
+    expect_right(ir::parse(fmt::format("graph few(x: {}[3, 40002]) {{ s = sum(x, axis=1); a = argmax(x, axis=1); "
+                                       "return s, a }}",
+                                       dtype)),
+                 GetParam());
+    for (const int columns : {3, 40, 1000})
+      expect_right(ir::parse(fmt::format("graph columns(x: {0}[rows, {1}], w: {0}[{1}]) {{ y = mul(x, w); "
+                                         "s = sum(y, axis=0); a = argmax(x, axis=0); return y, s, a }}",
+                                         dtype, columns)),
+                   GetParam(), {{{"rows", 130}}, {{"rows", 33}}, {{"rows", 0}}});
+  }
+}
+
+// A sum of exponentials beside its maximum, in rows that are -inf in part or throughout.
+TEST_P(DeviceWide, LongMaskedRows) {
+  expect_right(ir::parse(R"(graph masked(x: f32[rows, 40003], from: i32[rows, 1], t: i64[rows]) {
+    position = iota(shape=[rows, 40003], axis=1, dtype=i32)
+    m = where(greater_equal(position, mul(from, 10000)), x, -inf)
+    s = softmax(m)
+    l = logsumexp(m, axis=1)
+    c = cross_entropy(x, t)
+    return s, l, c
+  })"),
+               GetParam(), {{{"rows", 2}}, {{"rows", 7}}});
+}
+INSTANTIATE_TEST_SUITE_P(On, DeviceWide, ::testing::ValuesIn(all_targets()),
+                         [](const auto& each) { return each.param; });
+
 }  // namespace
 }  // namespace tenon::test

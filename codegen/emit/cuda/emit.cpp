@@ -22,16 +22,51 @@ Source emit_cuda(const Kernel& kernel, const Target& target) {
 
 namespace cuda {
 
-Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, bool whole_registers) {
+namespace {
+
+std::string function_text(const Kernel& kernel, const std::string& name, const std::string& bounds,
+                          const std::string& parameters, const Writer& body, bool dependent) {
   Writer out;
-  launch.dependent = target.dependent_launch;
-  out.open(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}({}) {{", launch.block,
-                       whole_registers ? ", 1" : "", kernel.name, parameters(kernel)));
-  if (launch.dependent) out.line("join_stream();");
+  out.open(fmt::format("extern \"C\" __global__ void {} {}({}) {{", bounds, name, parameters));
+  if (dependent) out.line("join_stream();");
   for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
-  const std::string text = without_unused(out.text() + body.text() + "}\n");
+  return without_unused(out.text() + body.text() + "}\n");
+}
+
+std::string bounds_of(const LaunchRule& launch, bool whole_registers) {
+  const std::string cluster = launch.cluster > 1 ? fmt::format(" __cluster_dims__({}, 1, 1)", launch.cluster) : "";
+  return fmt::format("__launch_bounds__({}{}){}", launch.block, whole_registers ? ", 1" : "", cluster);
+}
+
+std::string with_prelude(const std::string& text) {
   const std::string prelude = prelude_for(text);
-  return {prelude + (prelude.empty() ? "" : "\n") + text, kernel.name, launch, kernel.dims};
+  return prelude + (prelude.empty() ? "" : "\n") + text;
+}
+
+}  // namespace
+
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, bool whole_registers) {
+  launch.dependent = target.dependent_launch;
+  const std::string bounds = bounds_of(launch, whole_registers);
+  const std::string text = function_text(kernel, kernel.name, bounds, parameters(kernel), body, launch.dependent);
+  return {with_prelude(text), kernel.name, launch, kernel.dims};
+}
+
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
+              const Finisher& finisher, bool whole_registers) {
+  launch.dependent = target.dependent_launch;
+  Source source{{}, kernel.name, launch, kernel.dims};
+  source.finish_entry = kernel.name + "_finish";
+  source.finish_grid = finisher.grid;
+  source.finish_block = finisher.block;
+  source.scratch_bytes = finisher.scratch_bytes;
+  const auto function = [&](const std::string& name, const std::string& bounds, const Writer& text) {
+    return function_text(kernel, name, bounds, parameters(kernel, true), text, launch.dependent);
+  };
+  source.text =
+      with_prelude(function(source.entry, bounds_of(launch, whole_registers), body) + "\n" +
+                   function(source.finish_entry, fmt::format("__launch_bounds__({})", finisher.block), finisher.body));
+  return source;
 }
 
 Dim blocks_of(const Dim& count, std::int64_t size) { return (count + Dim(size - 1)).floor_div(size); }

@@ -14,13 +14,26 @@ Source emit_map(const Kernel& kernel, const Target& target);
 /// Through tiles in shared memory (MapSchedule::tile_axis).
 Source emit_transposing_map(const Kernel& kernel, const Target& target);
 Source emit_reduce(const Kernel& kernel, const Target& target);
+/// A Reduce kernel whose schedule maps columns.
+Source emit_columns(const Kernel& kernel, const Target& target);
 Source emit_contract(const Kernel& kernel, const Target& target);
 Source emit_attend(const Kernel& kernel, const Target& target);
+
+/// The second function of a split reduction (source.h).
+struct Finisher {
+  Writer body{1};
+  Dim grid = 0;
+  int block = 256;
+  Dim scratch_bytes = 0;
+};
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
 /// `whole_registers`: the compiler may use all that a block can have, rather than spill for a further block on an SM.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               bool whole_registers = false);
+/// The same with a second function.
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
+              const Finisher& finisher, bool whole_registers = false);
 
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);

@@ -153,9 +153,10 @@ Combination combination(const Kernel& kernel, const Instr& reduce) {
           fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
 }
 
-std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position) {
+std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position,
+                                 const std::string& subscript) {
   const Instr& reduce = kernel.instr(id);
-  const std::string accumulator = fmt::format("a{}", id);
+  const std::string accumulator = fmt::format("a{}{}", id, subscript);
   const std::string value = value_name(kernel, reduce.args[0]);
   const Combination how = combination(kernel, reduce);
   if (how.is_arg)

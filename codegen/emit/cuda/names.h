@@ -36,7 +36,7 @@ std::string guard_text(const std::vector<Guard>& guards, const Names& names);
 
 /// "const int n0 = (int)dim0;" for each symbol that the kernel takes.
 std::vector<std::string> dimension_definitions(const Kernel& kernel);
-/// The parameter list.
-std::string parameters(const Kernel& kernel);
+/// The parameter list. `scratch`: with a pointer to scratch memory behind those to the operands.
+std::string parameters(const Kernel& kernel, bool scratch = false);
 
 }  // namespace tenon::codegen::cuda

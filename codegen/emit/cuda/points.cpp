@@ -7,42 +7,14 @@
 
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
 
-void append(std::vector<InstrId>& to, const std::vector<int>& from) { to.insert(to.end(), from.begin(), from.end()); }
-
-void append_access(std::vector<InstrId>& to, const Access& access) {
-  append(to, access.offset.values());
-  for (const Guard& guard : access.guards) append(to, guard.index.values());
-}
-
-DType stored_dtype(const Kernel& kernel, const Access& access) {
-  return kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
-}
-
-std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names) {
-  const std::string load = fmt::format("load<{}, {}>({})", vector, width, address(kernel, access, names));
-  const std::string guard = guard_text(access.guards, names);
-  return guard.empty() ? load
-                       : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
-}
-
-// Whether something that depends on `axes` differs between the points.
-bool varies(const Points& points, std::uint64_t axes) {
-  return points.flat ? axes != 0 : points.axis >= 0 && (axes >> points.axis & 1) != 0;
-}
-
 bool varies(const Kernel& kernel, InstrId id, const Points& points) { return varies(points, kernel.instr(id).depends); }
-
-// The width at which the points' elements of `access` are moved together, or 0.
-int width_of(const Kernel& kernel, const Access& access, const Points& points) {
-  return points.flat ? flat_width(access, points.vector, kernel)
-                     : vector_width(access, points.axis, points.vector, kernel);
-}
 
 bool contains(const std::vector<int>& list, int what) {
   return std::find(list.begin(), list.end(), what) != list.end();
@@ -66,10 +38,22 @@ int store_width(const Kernel& kernel, int index, const Points& points) {
 
 // Point j of a vector that is there already.
 std::string held_value(const Kernel& kernel, const Points& points, InstrId id, const std::string& j) {
-  const std::string text = fmt::format("x{}{}[{}]", id, contains(points.held, id) ? points.held_index : "", j);
+  const std::string text = fmt::format("{}{}{}[{}]", contains(points.held, id) ? points.held_name : "x", id,
+                                       contains(points.held, id) ? points.held_index : "", j);
   const Instr& instr = kernel.instr(id);
   if (instr.kind == InstrKind::load) return decoded(text, stored_dtype(kernel, instr.access));
+  if (instr.kind == InstrKind::round) return decoded(text, instr.dtype);
   return contains(points.held, id) ? text + points.held_factor : text;
+}
+
+// Values of this run that later ones hold.
+void emit_saved(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
+  for (InstrId id : points.saved) {
+    const Instr& instr = kernel.instr(id);
+    const std::string value = value_name(kernel, id);
+    out.line(fmt::format("{}{}{}[{}] = {};", points.held_name, id, points.held_index, j,
+                         instr.kind == InstrKind::round ? encoded(value, instr.dtype, instr.dtype) : value));
+  }
 }
 
 // "pack<int, 8> x4 = …": what every point of the vector has its own element of, or nothing.
@@ -79,10 +63,10 @@ std::string vector_definition(const Kernel& kernel, InstrId id, const Points& po
     const int width = width_of(kernel, instr.access, points);
     if (width == 0) return {};
     return fmt::format("{} x{} = {};", pack_type(stored_dtype(kernel, instr.access), points.vector), id,
-                       guarded_load(kernel, instr.access, points.vector, width, names));
+                       guarded_load(kernel, instr.access, points.vector, width, names, points.peeled != nullptr));
   }
-  const bool drawn_together = instr.kind == InstrKind::random && instr.word < 0 && points.vector % 4 == 0 &&
-                              !varies(kernel, instr.args[0], points) &&
+  const bool drawn_together = instr.kind == InstrKind::random && points.peeled == nullptr && instr.word < 0 &&
+                              points.vector % 4 == 0 && !varies(kernel, instr.args[0], points) &&
                               counts_up(instr.index, points.axis, points.flat, points.vector, 4, kernel);
   if (!drawn_together) return {};
   return fmt::format("pack<int, {0}> x{1} = random_elements<{0}>({2}, {3}, {4});", points.vector, id,
@@ -136,6 +120,18 @@ void emit_vector_store(Writer& out, const Kernel& kernel, const Points& points, 
                        store_width(kernel, index, points), address(kernel, store.access, names), index));
 }
 
+// `value` as an element of `to` in memory. What was rounded to that before is taken as it was then: the bits are the
+// same.
+std::string encoded_value(const Kernel& kernel, const Points& points, InstrId value, DType to) {
+  const auto rounded = [&](const Instr& instr) {
+    return instr.dtype == to && compute_type(to) != to &&
+           (instr.kind == InstrKind::round || (instr.kind == InstrKind::map && instr.op == ir::Op::cast)) &&
+           compute_type(kernel.instr(instr.args[0]).dtype) == compute_type(to);
+  };
+  while (!contains(points.held, value) && rounded(kernel.instr(value))) value = kernel.instr(value).args[0];
+  return encoded(value_name(kernel, value), compute_type(kernel.instr(value).dtype), to);
+}
+
 // The loop over the points of a vector.
 void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const std::vector<InstrId>& vectors) {
   for (int index : points.stores) {
@@ -155,8 +151,11 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
     out.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, held_value(kernel, points, id, "j")),
              comment(instr));
   }
+  emit_saved(out, kernel, points, "j");
   emit_packed(out, kernel, points, "j");
-  for (InstrId reduce : points.reduces) out.line(accumulate_statement(kernel, reduce, points.position + " + j"));
+  for (InstrId reduce : points.reduces)
+    out.line(points.columns ? accumulate_statement(kernel, reduce, points.position, "[j]")
+                            : accumulate_statement(kernel, reduce, points.position + " + j"));
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (!store_varies(kernel, store, points)) continue;
@@ -164,8 +163,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
       out.line(conditional_store(kernel, store, names, points.condition));
     } else {
       out.line(fmt::format("y{}[j] = {};", index,
-                           encoded(value_name(kernel, store.value), kernel.instr(store.value).dtype,
-                                   stored_dtype(kernel, store.access))));
+                           encoded_value(kernel, points, store.value, stored_dtype(kernel, store.access))));
     }
   }
   out.close();
@@ -216,7 +214,7 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   std::vector<InstrId> roots;
   for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
     points.stores.push_back(static_cast<int>(i));
-    append(roots, roots_of(kernel.stores[i]));
+    for (InstrId root : roots_of(kernel.stores[i])) roots.push_back(root);
   }
   points.instrs = needed(kernel, roots, std::vector<bool>(kernel.body.size(), false));
   points.axis = static_cast<int>(kernel.axes.size()) - 1;
@@ -224,15 +222,6 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   points.flat = schedule.flat && schedule.vector > 1;
   points.streaming = schedule.streaming;
   return points;
-}
-
-std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
-  std::vector<InstrId> loads;
-  for (InstrId id : points.instrs)
-    if (points.vector > 1 && kernel.instr(id).kind == InstrKind::load && varies(kernel, id, points) &&
-        width_of(kernel, kernel.instr(id).access, points) != 0)
-      loads.push_back(id);
-  return loads;
 }
 
 void declare_held(Writer& out, const Kernel& kernel, const Points& points, int count) {
@@ -244,7 +233,8 @@ void declare_held(Writer& out, const Kernel& kernel, const Points& points, int c
 void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
   const Names names = names_of(kernel);
   std::vector<InstrId> roots;
-  for (InstrId load : points.held) append(roots, operands_of(kernel.instr(load)));
+  for (InstrId load : points.held)
+    for (InstrId operand : operands_of(kernel.instr(load))) roots.push_back(operand);
   for (InstrId id : needed(kernel, roots, std::vector<bool>(kernel.body.size(), false))) define(out, kernel, id, names);
   for (InstrId load : points.held) {
     const Access& access = kernel.instr(load).access;
@@ -253,57 +243,10 @@ void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
   }
 }
 
-std::vector<InstrId> operands_of(const Instr& instr) {
-  std::vector<InstrId> operands = instr.args;
-  if (instr.kind == InstrKind::load) append_access(operands, instr.access);
-  append(operands, instr.index.values());
-  for (const Guard& guard : instr.guards) append(operands, guard.index.values());
-  return operands;
-}
-
-std::vector<InstrId> roots_of(const Store& store) {
-  std::vector<InstrId> roots = {store.value};
-  append_access(roots, store.access);
-  return roots;
-}
-
-std::uint64_t axes_of(const Kernel& kernel, const Store& store) {
-  std::uint64_t axes = 0;
-  for (InstrId id : roots_of(store)) axes |= kernel.instr(id).depends;
-  const auto add = [&](const Index& index) {
-    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
-      if (index.depends_on(static_cast<int>(axis))) axes |= std::uint64_t{1} << axis;
-  };
-  add(store.access.offset);
-  for (const Guard& guard : store.access.guards) add(guard.index);
-  return axes;
-}
-
-std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined) {
-  std::vector<bool> marked(kernel.body.size(), false);
-  for (InstrId root : roots) marked[static_cast<std::size_t>(root)] = true;
-  std::vector<InstrId> result;
-  for (std::size_t i = kernel.body.size(); i-- > 0;) {  // operands come before their users
-    if (!marked[i] || defined[i]) continue;
-    result.push_back(static_cast<InstrId>(i));
-    for (InstrId operand : operands_of(kernel.body[i])) marked[static_cast<std::size_t>(operand)] = true;
-  }
-  std::reverse(result.begin(), result.end());
-  return result;
-}
-
 Names at_point(Names names, int axis, const std::string& j) {
   std::string& name = names.axes[static_cast<std::size_t>(axis)];
   name = fmt::format("({} + {})", name, j);
   return names;
-}
-
-std::string pack_type(DType dtype, int vector) { return fmt::format("pack<{}, {}>", storage_type(dtype), vector); }
-
-std::string vector_load(const Kernel& kernel, InstrId id, int axis, int vector, const Names& names) {
-  const Access& access = kernel.instr(id).access;
-  const int width = vector_width(access, axis, vector, kernel);
-  return width == 0 ? "" : guarded_load(kernel, access, vector, width, names);
 }
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
@@ -319,7 +262,9 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
         define(out, kernel, id, names_of(kernel));
       }
     }
-    for (InstrId reduce : points.reduces) out.line(accumulate_statement(kernel, reduce, points.position));
+    for (InstrId reduce : points.reduces)
+      out.line(accumulate_statement(kernel, reduce, points.position, points.columns ? "[0]" : ""));
+    emit_saved(out, kernel, points, "0");
     declare_packed(out, points);
     emit_packed(out, kernel, points, "0");
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/emit/cuda/names.h"
+#include "codegen/emit/cuda/uses.h"
 #include "codegen/emit/cuda/writer.h"
 #include "codegen/kernel.h"
 
@@ -17,14 +18,18 @@ struct Points {
   std::vector<int> stores;       ///< indices into kernel.stores
   std::vector<InstrId> reduces;  ///< accumulated into a<id>
   std::string position;          ///< the first point's row-major index in its row, for argmax
+  bool columns = false;          ///< the points are of different rows: accumulators are a<id>[j], the position is one
   int axis = -1;                 ///< the points lie along it; -1: there is one point
   int vector = 1;
   bool flat = false;  ///< they follow the domain's row-major order from the point of the axes on, across all of them
+  const Access* peeled = nullptr;  ///< vectors begin where this access is aligned
   bool streaming = false;
-  std::string condition;  ///< of all stores: "inside"; empty: none
-  std::vector<InstrId>
-      held;  ///< values whose vectors x<id> are defined already: loads as they are stored, others as values
-  std::string held_index;   ///< subscript of the held vectors: "[c]"
+  std::string condition;      ///< of all stores: "inside"; empty: none
+  std::vector<InstrId> held;  ///< values whose vectors <held_name><id> are defined already: loads and rounded values as
+                              ///< they are stored, others as such
+  std::vector<InstrId> saved;  ///< values that are put into such vectors on the way, as held ones are
+  std::string held_name = "x";
+  std::string held_index;   ///< subscript of both: "[c]"
   std::string held_factor;  ///< behind a held value that is no load: " / v7"
   std::vector<int> kept;    ///< stores into "transpose_tile u<index>" at (row, column) rather than into the operand
   InstrId packed = -1;  ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
@@ -47,18 +52,11 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points);
 
 /// "load<8, 8>(in0 + i0)", an expression of type pack; empty when the load is not contiguous.
 std::string vector_load(const Kernel& kernel, InstrId load, int axis, int vector, const Names& names);
+/// The same at `points`, which may be peeled.
+std::string vector_load(const Kernel& kernel, InstrId load, const Points& points, const Names& names);
 /// "pack<bf16, 8>".
 std::string pack_type(DType dtype, int vector);
 /// `names` with `axis` at point j of the vector.
 Names at_point(Names names, int axis, const std::string& j);
-
-/// Everything that the values in `roots` need, themselves included, in definition order; not below those in `defined`.
-std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined);
-/// The instructions that a store uses: its value and those in its index.
-std::vector<InstrId> roots_of(const Store& store);
-/// Bit a: the store is made anew, or is guarded, along axis a.
-std::uint64_t axes_of(const Kernel& kernel, const Store& store);
-/// Instructions whose values occur in the instruction itself: arguments, offsets, guards.
-std::vector<InstrId> operands_of(const Instr& instr);
 
 }  // namespace tenon::codegen::cuda

@@ -1,260 +1,280 @@
 // Reduce kernels: a team of threads walks each row once a round. The schedule says who the team is; everything else
-// (which sweeps there are, what each evaluates) follows from the body.
+// (which sweeps there are, what each evaluates) follows from the body. Rows that lie side by side: columns.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/points.h"
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/team.h"
+#include "codegen/emit/cuda/walk.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kColumns = 32;  // neighbouring rows of a block, when threads lie along the kept axis
-
-// How rows and their elements are dealt to threads.
-struct Team {
-  int rows = 1;         // of a block
-  int size = 1;         // threads of one row
-  std::string row;      // this thread's row within the block
-  std::string member;   // this thread's place in its row's team
-  std::string collect;  // the prelude's collective, "" when the team is one thread
-};
-
-Team team_of(const ReduceSchedule& s) {
-  switch (s.mapping) {
-    case RowMapping::thread: return {s.threads, 1, "threadIdx.x", "0", ""};
-    case RowMapping::warp:
-      return {s.threads / s.lanes, s.lanes, fmt::format("threadIdx.x / {}", s.lanes),
-              fmt::format("threadIdx.x % {}", s.lanes), fmt::format("reduce_lanes<{}>", s.lanes)};
-    case RowMapping::block: return {1, s.threads, "0", "threadIdx.x", fmt::format("reduce_block<{}>", s.threads)};
-    case RowMapping::column:
-      return {kColumns, s.threads / kColumns, fmt::format("threadIdx.x % {}", kColumns),
-              fmt::format("threadIdx.x / {}", kColumns), fmt::format("reduce_columns<{}, {}>", kColumns, s.threads)};
-  }
-  return {};
-}
-
 // Writes one Reduce kernel.
 class ReduceEmitter {
  public:
   ReduceEmitter(const Kernel& kernel, const Target& target)
-      : kernel_(kernel),
-        target_(target),
-        schedule_(std::get<ReduceSchedule>(kernel.schedule)),
-        team_(team_of(schedule_)),
-        rounds_(rounds_of(kernel)),
-        names_(names_of(kernel)) {
-    while (kept_ < kernel.axes.size() && !kernel.axes[kept_].reduced) ++kept_;
-    count_ = extent_of(kernel, 0, kept_);
-    length_ = extent_of(kernel, kept_, kernel.axes.size());
-    step_ = team_.size * schedule_.vector;
-    chunks_ = schedule_.persistent ? schedule_.row_elements / schedule_.vector : 0;
+      : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
     check();
+    if (!schedule_.persistent) return;
+    held_ = held_values(kernel, rows_.rounds);
+    rows_.rounds = with_held(kernel, rows_.rounds, held_);
   }
 
   Source emit() {
-    emit_row();
-    if (schedule_.persistent) emit_held_loads();
-    for (const Sweep& sweep : rounds_.sweeps) emit_sweep(sweep);
-    define(rounds_.after);
-    emit_row_stores();
+    const bool split = schedule_.splits > 1;
+    emit_row(out_, rows_, team_, schedule_.splits, schedule_.cluster);
+    walk_.emit_bounds();
+    if (schedule_.persistent) emit_held();
+    if (peeled_ != nullptr) emit_edge_loads();
+    for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
     LaunchRule launch;
-    launch.grid_x = blocks_of(count_, team_.rows);
+    launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits * schedule_.cluster);
+    launch.cluster = schedule_.cluster;
     launch.block = schedule_.threads;
-    return finish(kernel_, out_, launch, target_);
+    if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.peeled);
+    define(out_, rows_, rows_.rounds.after);
+    emit_row_stores(out_, rows_, team_);
+    if (schedule_.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
+    return finish(kernel_, out_, launch, target_, schedule_.peeled);
   }
 
  private:
   void check() const {
-    TENON_CHECK(schedule_.vector == 1 || power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector,
-                                                              kernel_.symbols) == schedule_.vector,
-                "a vector must divide the innermost reduced axis");
-    TENON_CHECK(schedule_.vector == 1 || schedule_.mapping != RowMapping::column, "columns are taken one by one");
-    TENON_CHECK(!schedule_.persistent || length_.bounds(kernel_.symbols).max <= std::int64_t{step_} * chunks_,
+    TENON_CHECK(schedule_.peeled ? peeled_ != nullptr && schedule_.vector > 1
+                                 : power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector,
+                                                        kernel_.symbols) == schedule_.vector,
+                "a vector must divide the innermost reduced axis, or be peeled off contiguous rows");
+    TENON_CHECK(!schedule_.peeled || team_.size >= 2 * (schedule_.vector - 1),
+                "each end of a row is at most one element a thread");
+    const std::int64_t longest = rows_.length.bounds(kernel_.symbols).max / schedule_.vector;
+    TENON_CHECK(!schedule_.persistent || longest <= std::int64_t{team_.size} * walk_.chunks(),
                 "a row must fit the registers that hold it");
-    for (const Instr& instr : kernel_.body)
-      TENON_CHECK(instr.kind != InstrKind::reduce || instr.axes.size() == kernel_.axes.size() - kept_,
-                  "a reduction of a Reduce kernel combines all reduced axes");
+    TENON_CHECK(schedule_.splits == 1 || (may_split(rows_.rounds) && !schedule_.persistent),
+                "only one sweep can be split");
+    TENON_CHECK(schedule_.cluster == 1 || (schedule_.mapping == RowMapping::block && schedule_.splits == 1 &&
+                                           schedule_.cluster <= 8 && target_.sm >= 90),
+                "a cluster is of blocks that share a row");
+    TENON_CHECK(!schedule_.online || (rows_.rounds.sweeps.size() > 0 && !schedule_.persistent),
+                "an online sum is for rows that are read again");
   }
 
-  // ---- the row ----
+  // ---- sweeps ----
 
-  bool whole_blocks() const { return team_.rows == 1 || (count_.is_constant() && count_.constant() % team_.rows == 0); }
-
-  // Threads beyond the last row take part in collectives: they work on the last row again and store nothing.
-  void emit_row() {
-    const std::string type = unsigned_index_type(kernel_);
-    const std::string block = kernel_.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
-    const std::string rows = dim_text(count_, names_);
-    std::string row = team_.rows == 1 ? block : fmt::format("{} * {} + {}", block, team_.rows, team_.row);
-    if (whole_blocks()) {
-      if (kept_ > 0) out_.line(fmt::format("const {} row = {};", type, row));
-    } else if (team_.size == 1) {
-      out_.line(fmt::format("const {} row = {};", type, row));
-      out_.line(fmt::format("if (row >= {}) return;", rows));
-    } else {
-      out_.line(fmt::format("const {} own_row = {};", type, row));
-      out_.line(fmt::format("const bool inside = own_row < {};", rows));
-      out_.line(fmt::format("const {} row = inside ? own_row : {} - 1;", type, rows));
-    }
-    decode_axes(out_, kernel_, 0, kept_, "row");
-    if (team_.size > 1) out_.line(fmt::format("const {} member = {};", index_type(kernel_), team_.member));
-  }
-
-  void emit_row_stores() {
-    if (rounds_.row_stores.empty()) return;
-    std::string condition = team_.size > 1 ? "member == 0" : "";
-    if (team_.size > 1 && !whole_blocks()) condition += " && inside";
-    const bool block = !condition.empty() && rounds_.row_stores.size() > 1;
-    if (block) out_.open(fmt::format("if ({}) {{", condition));
-    for (int index : rounds_.row_stores)
-      out_.line(
-          conditional_store(kernel_, kernel_.stores[static_cast<std::size_t>(index)], names_, block ? "" : condition));
-    if (block) out_.close();
-  }
-
-  void define(const std::vector<InstrId>& instrs) {
-    for (InstrId id : instrs)
-      if (kernel_.instr(id).kind != InstrKind::literal)
-        out_.line(definition(kernel_, id, names_), comment(kernel_.instr(id)));
-  }
-
-  // ---- the elements of a row ----
-
-  // The row-major index in the row of the first element of a vector: the reduced axis itself when there is one.
-  std::string element_name() const { return kernel_.axes.size() - kept_ == 1 ? kernel_.axes[kept_].name : "e"; }
-
-  // Opens the loop over this thread's elements. Returns how many braces it opened.
-  int open_elements() {
-    const std::string type = index_type(kernel_);
-    const std::string length = dim_text(length_, names_);
-    const std::string e = element_name();
-    const std::string first = schedule_.vector == 1 ? "member" : fmt::format("member * {}", schedule_.vector);
-    int opened = 1;
-    if (!schedule_.persistent) {
-      out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, e, team_.size == 1 ? "0" : first,
-                            length, step_));
-    } else {
-      out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks_));
-      out_.line(fmt::format("const {} {} = c * {}{};", type, e, step_, team_.size == 1 ? "" : " + " + first));
-      if (!length_.is(std::int64_t{step_} * chunks_)) {
-        out_.open(fmt::format("if ({} < {}) {{", e, length));
-        opened = 2;
-      }
-    }
-    if (e == "e")
-      decode_axes(out_, kernel_, kept_, kernel_.axes.size(), fmt::format("({})e", unsigned_index_type(kernel_)));
-    return opened;
-  }
-
-  void close(int opened) {
-    for (; opened > 0; --opened) out_.close();
-  }
-
-  Points points_of(const Sweep& sweep) const {
+  Points points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
     Points points;
     points.instrs = sweep.instrs;
     points.stores = sweep.stores;
     points.reduces = sweep.reduces;
-    if (team_.size > 1 && !whole_blocks()) points.condition = "inside";
-    points.position = element_name();
+    if (team_.size > 1 && !whole_blocks(rows_, team_)) points.condition = "inside";
+    points.position = rows_.element();
     points.axis = static_cast<int>(kernel_.axes.size()) - 1;
     points.vector = schedule_.vector;
-    points.held = held();
+    points.peeled = peeled_;
+    points.streaming = schedule_.streaming;
+    points.held = held;
     points.held_index = "[c]";
     return points;
   }
+  // The same for the edge.
+  static Points at_edge(Points points) {
+    points.vector = 1;
+    points.peeled = nullptr;
+    points.held_name = "e";
+    points.held_index.clear();
+    return points;
+  }
 
-  void emit_sweep(const Sweep& sweep) {
-    define(sweep.before);
+  void emit_sweep(std::size_t number) {
+    const Sweep& sweep = rows_.rounds.sweeps[number];
+    define(out_, rows_, sweep.before);
     for (InstrId id : sweep.reduces) {
       const Combination how = combination(kernel_, kernel_.instr(id));
       out_.line(fmt::format("{} a{} = {};", how.type, id, how.identity));
     }
-    if (!sweep.reduces.empty() || !sweep.stores.empty()) {
-      const int opened = open_elements();
-      emit_points(out_, kernel_, points_of(sweep));
-      close(opened);
+    if (sweep.online) {
+      const std::string type = value_type(kernel_.instr(sweep.online->sum).dtype);
+      out_.line(fmt::format("{} a{} = 0;", type, sweep.online->sum));
+      out_.line(fmt::format("{} shift{} = 0;", type, sweep.online->sum));
     }
-    for (InstrId id : sweep.reduces) emit_result(id);
+    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(number);
+    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
+    if (sweep.online) emit_online_result(*sweep.online);
   }
 
-  void emit_result(InstrId id) {
-    const Instr& instr = kernel_.instr(id);
-    const Combination how = combination(kernel_, instr);
-    std::string result =
+  // ---- the sum of exponentials beside its maximum ----
+
+  // The sum so far with the shift of the maximum so far, and the elements just read, in a scope where that maximum has
+  // the maximum's name. `again`: in a loop over them of its own.
+  void emit_online_points(const Online& online, const Points& first, bool again) {
+    Points points = first;
+    points.instrs = online.instrs;
+    points.stores.clear();
+    points.reduces = {online.sum};
+    if (!again) {
+      for (InstrId id : plain_loads(first.instrs))  // in x<id> from the same step
+        if (first.vector > 1 && !vector_load(kernel_, id, first, rows_.names).empty()) points.held.push_back(id);
+      points.held_index.clear();
+    }
+    out_.open("{");
+    out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),
+              "so far");
+    define(out_, rows_, online.shift_instrs);
+    out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
+    out_.line(fmt::format("shift{} = v{};", online.sum, online.shift));
+    const int opened = again ? walk_.open_elements() : 0;
+    emit_points(out_, kernel_, points);
+    walk_.close(opened);
+    out_.close();
+  }
+
+  void emit_online_result(const Online& online) {
+    const Combination how = combination(kernel_, kernel_.instr(online.sum));
+    define(out_, rows_, online.shift_instrs);
+    out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
+    emit_result(out_, rows_, online.sum,
+                team_.collect.empty() ? fmt::format("a{}", online.sum)
+                                      : fmt::format("{}(a{}, {})", team_.collect, online.sum, how.function));
+  }
+
+  void emit_elements(std::size_t number) {
+    const Sweep& sweep = rows_.rounds.sweeps[number];
+    const bool again = sweep.online && walk_.chunks() > 0;
+    Points points = points_of(sweep, walk_.tiled() ? plain_loads(sweep.instrs) : held_in(number));
+    for (const Held& held : held_)
+      if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load) points.saved.push_back(held.value);
+    if (walk_.tiled()) {
+      walk_.open_tile();
+      emit_loads(points);
+    }
+    const int opened = walk_.open_elements();
+    emit_points(out_, kernel_, points);
+    if (again) walk_.close(opened);
+    if (sweep.online) emit_online_points(*sweep.online, points, again);
+    if (!again) walk_.close(opened);
+    if (walk_.tiled()) out_.close();
+    if (peeled_ == nullptr) return;
+    walk_.open_edge();
+    Points edge = at_edge(points);
+    if (!schedule_.persistent) edge.held = edges_;
+    emit_points(out_, kernel_, edge);
+    if (sweep.online) emit_online_points(*sweep.online, edge, false);
+    out_.close();
+  }
+
+  // The row's result, or this part's share of it in scratch.
+  void emit_collected(InstrId id, std::size_t slot) {
+    const Combination how = combination(kernel_, kernel_.instr(id));
+    const std::string all =
         team_.collect.empty() ? fmt::format("a{}", id) : fmt::format("{}(a{}, {})", team_.collect, id, how.function);
-    if (how.is_arg) result += ".index";
-    out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, result), comment(instr));
+    if (schedule_.splits == 1) return emit_result(out_, rows_, id, all);
+    out_.line(fmt::format("const {} p{} = {};", how.type, id, all));
+    const std::string condition = row_condition(rows_, team_);
+    if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
+    emit_partial(out_, rows_, slot, "row", fmt::format("p{}", id));
+    if (!condition.empty()) out_.close();
   }
 
-  // ---- rows in registers ----
+  // ---- elements in registers ----
 
-  // Loads whose elements stay in registers: those that more than one sweep uses, at offsets known from the start.
-  std::vector<InstrId> held() const {
-    std::vector<InstrId> result;
-    if (!schedule_.persistent) return result;
-    const int inner = static_cast<int>(kernel_.axes.size()) - 1;
-    for (InstrId id = 0; id < static_cast<InstrId>(kernel_.body.size()); ++id) {
-      const Instr& instr = kernel_.instr(id);
-      if (instr.kind != InstrKind::load || (instr.depends >> inner & 1) == 0 || !operands_of(instr).empty()) continue;
-      const auto uses = std::count_if(rounds_.sweeps.begin(), rounds_.sweeps.end(), [&](const Sweep& sweep) {
-        return std::find(sweep.instrs.begin(), sweep.instrs.end(), id) != sweep.instrs.end();
-      });
-      if (uses > 1) result.push_back(id);
-    }
-    return result;
+  std::vector<InstrId> plain_loads(const std::vector<InstrId>& instrs) const {
+    std::vector<InstrId> loads;
+    for (InstrId id : instrs)
+      if (is_plain_load(kernel_, id)) loads.push_back(id);
+    return loads;
   }
 
-  void emit_held_loads() {
-    const std::vector<InstrId> loads = held();
-    if (loads.empty()) return;
-    const int inner = static_cast<int>(kernel_.axes.size()) - 1;
-    for (InstrId id : loads) {
-      const DType stored = kernel_.operands[static_cast<std::size_t>(kernel_.instr(id).access.operand)].dtype;
-      out_.line(fmt::format("{} x{}[{}];", pack_type(stored, schedule_.vector), id, chunks_));
-    }
-    const int opened = open_elements();
-    for (InstrId id : loads) {
-      const std::string load = vector_load(kernel_, id, inner, schedule_.vector, names_);
+  // Of a persistent row, what is there when sweep `number` begins: to the first, all that it loads.
+  std::vector<InstrId> held_in(std::size_t number) const {
+    std::vector<InstrId> there =
+        number == 0 && schedule_.persistent ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
+    for (const Held& held : held_)
+      if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) &&
+          std::find(there.begin(), there.end(), held.value) == there.end())
+        there.push_back(held.value);
+    return there;
+  }
+
+  // What a persistent row holds, and the loads among it.
+  void emit_held() {
+    for (const Held& held : held_)
+      if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
+    emit_loads(points_of({}, held_in(0)));
+  }
+
+  // "pack<bf16, 1> e0;": what is loaded of the edge is there from the start.
+  void emit_edge_loads() {
+    for (const Sweep& sweep : rows_.rounds.sweeps)
+      for (InstrId id : plain_loads(sweep.instrs))
+        if (std::find(edges_.begin(), edges_.end(), id) == edges_.end()) edges_.push_back(id);
+    for (InstrId id : edges_) out_.line(fmt::format("pack<{}, 1> e{} = {{}};", held_type(kernel_, id), id));
+    if (edges_.empty()) return;
+    walk_.open_edge();
+    for (InstrId id : edges_) out_.line(fmt::format("e{}[0] = {};", id, loaded(id, rows_.names)));
+    out_.close();
+  }
+
+  // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
+  void declare(InstrId id) {
+    const std::string type = held_type(kernel_, id);
+    out_.line(fmt::format("pack<{}, {}> x{}[{}];", type, schedule_.vector, id, walk_.chunks()));
+    if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
+      out_.line(fmt::format("pack<{}, 1> e{};", type, id));
+  }
+
+  // An element as it is in memory.
+  std::string loaded(InstrId id, const Names& names) const {
+    const Access& access = kernel_.instr(id).access;
+    const std::string guard = guard_text(access.guards, names), value = element(kernel_, access, names);
+    return guard.empty() ? value : fmt::format("{} ? {} : {}{{}}", guard, value, held_type(kernel_, id));
+  }
+
+  // Declares points.held, which are loads, and fills them.
+  void emit_loads(const Points& points) {
+    if (points.held.empty()) return;
+    for (InstrId id : points.held) declare(id);
+    const int opened = walk_.open_elements();
+    for (InstrId id : points.held) {
+      const std::string load = vector_load(kernel_, id, points, rows_.names);
       if (!load.empty()) {
         out_.line(fmt::format("x{}[c] = {};", id, load));
         continue;
       }
-      const Access& access = kernel_.instr(id).access;
-      const Names names = at_point(names_, inner, "j");
-      const std::string guard = guard_text(access.guards, names);
-      const std::string value = element(kernel_, access, names);
-      const DType stored = kernel_.operands[static_cast<std::size_t>(access.operand)].dtype;
       out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
-      out_.line(
-          fmt::format("x{}[c][j] = {};", id,
-                      guard.empty() ? value : fmt::format("{} ? {} : {}{{}}", guard, value, storage_type(stored))));
+      out_.line(fmt::format("x{}[c][j] = {};", id, loaded(id, at_point(rows_.names, points.axis, "j"))));
       out_.close();
     }
-    close(opened);
+    walk_.close(opened);
   }
 
   const Kernel& kernel_;
   const Target& target_;
+  Rows rows_;
   const ReduceSchedule& schedule_;
   Team team_;
-  Rounds rounds_;
-  Names names_;
-  std::size_t kept_ = 0;
-  Dim count_, length_;
-  int step_ = 1, chunks_ = 0;
+  const Access* peeled_ =
+      schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
+  std::vector<Held> held_;
+  std::vector<InstrId> edges_;  // loads of the edge, in e<id>
   Writer out_{1};
+  Walk walk_{out_, rows_, team_, peeled_};
 };
 
 }  // namespace
 
-Source emit_reduce(const Kernel& kernel, const Target& target) { return ReduceEmitter(kernel, target).emit(); }
+Source emit_reduce(const Kernel& kernel, const Target& target) {
+  for (const Instr& instr : kernel.body)
+    TENON_CHECK(instr.kind != InstrKind::reduce || instr.axes.size() == Rows(kernel).reduced(),
+                "a reduction of a Reduce kernel combines all reduced axes");
+  const bool columns = std::get<ReduceSchedule>(kernel.schedule).mapping == RowMapping::column;
+  return columns ? emit_columns(kernel, target) : ReduceEmitter(kernel, target).emit();
+}
 
 }  // namespace tenon::codegen::cuda

@@ -2,8 +2,9 @@
 #include "codegen/emit/cuda/rounds.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/uses.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -16,9 +17,14 @@ std::uint64_t reduced_axes(const Kernel& kernel) {
 }
 
 // For every instruction the number of reductions behind its value, its own included.
-std::vector<int> depths(const Kernel& kernel) {
+// An online sum is as deep as its maximum.
+std::vector<int> depths(const Kernel& kernel, const std::optional<Online>& online) {
   std::vector<int> depth(kernel.body.size(), 0);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    if (online && static_cast<InstrId>(i) == online->sum) {
+      depth[i] = depth[static_cast<std::size_t>(online->maximum)];
+      continue;
+    }
     for (InstrId operand : operands_of(kernel.body[i]))
       depth[i] = std::max(depth[i], depth[static_cast<std::size_t>(operand)]);
     depth[i] += kernel.body[i].kind == InstrKind::reduce;
@@ -32,14 +38,65 @@ int depth_of(const Store& store, const std::vector<int>& depth) {
   return deepest;
 }
 
+bool is_literal(const Kernel& kernel, InstrId id, double value) {
+  const Instr& instr = kernel.instr(id);
+  return instr.kind == InstrKind::literal &&
+         std::visit([](auto v) { return static_cast<double>(v); }, instr.literal) == value;
+}
+
+bool is_map(const Instr& instr, ir::Op op) { return instr.kind == InstrKind::map && instr.op == op; }
+
+// where(maximum == -inf, 0, maximum): the maximum, or -1 when `id` is something else.
+InstrId shifted_by(const Kernel& kernel, InstrId id) {
+  const Instr& select = kernel.instr(id);
+  if (!is_map(select, ir::Op::where) || !is_literal(kernel, select.args[1], 0)) return -1;
+  const Instr &test = kernel.instr(select.args[0]), &maximum = kernel.instr(select.args[2]);
+  const bool guarded =
+      is_map(test, ir::Op::equal) && test.args[0] == select.args[2] && is_literal(kernel, test.args[1], -HUGE_VAL);
+  return guarded && maximum.kind == InstrKind::reduce && maximum.op == ir::Op::max ? select.args[2] : -1;
+}
+
 }  // namespace
+
+std::optional<Online> find_online(const Kernel& kernel) {
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instr& sum = kernel.body[i];
+    if (sum.kind != InstrKind::reduce || sum.op != ir::Op::sum) continue;
+    const Instr& weight = kernel.instr(sum.args[0]);
+    if (!is_map(weight, ir::Op::exp) || compute_type(weight.dtype) != compute_type(sum.dtype)) continue;
+    const Instr& difference = kernel.instr(weight.args[0]);
+    if (!is_map(difference, ir::Op::sub)) continue;
+    Online online;
+    online.sum = static_cast<InstrId>(i);
+    online.shift = difference.args[1];
+    online.maximum = shifted_by(kernel, online.shift);
+    if (online.maximum < 0 || kernel.instr(online.maximum).args[0] != difference.args[0]) continue;
+    if (compute_type(kernel.instr(online.shift).dtype) != compute_type(sum.dtype)) continue;
+    std::vector<bool> known(kernel.body.size(), false);
+    known[static_cast<std::size_t>(online.maximum)] = true;
+    online.shift_instrs = needed(kernel, {online.shift}, known);
+    for (std::size_t id = 0; id < known.size(); ++id) known[id] = !element_level(kernel, static_cast<InstrId>(id));
+    online.instrs = needed(kernel, {sum.args[0]}, known);
+    return online;
+  }
+  return std::nullopt;
+}
 
 bool element_level(const Kernel& kernel, InstrId instr) {
   return (kernel.instr(instr).depends & reduced_axes(kernel)) != 0;
 }
 
-Rounds rounds_of(const Kernel& kernel) {
-  const std::vector<int> depth = depths(kernel);
+std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep) {
+  std::vector<InstrId> roots;
+  for (InstrId reduce : sweep.reduces) roots.push_back(kernel.instr(reduce).args[0]);
+  for (int store : sweep.stores)
+    for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
+  return roots;
+}
+
+Rounds rounds_of(const Kernel& kernel, bool with_online) {
+  const std::optional<Online> online = with_online ? find_online(kernel) : std::nullopt;
+  const std::vector<int> depth = depths(kernel, online);
   std::vector<InstrId> roots;
   for (const Store& store : kernel.stores)
     for (InstrId root : roots_of(store)) roots.push_back(root);
@@ -52,8 +109,9 @@ Rounds rounds_of(const Kernel& kernel) {
     return rounds.sweeps[static_cast<std::size_t>(round)];
   };
   for (InstrId id : used)
-    if (kernel.instr(id).kind == InstrKind::reduce)
+    if (kernel.instr(id).kind == InstrKind::reduce && !(online && online->sum == id))
       sweep(depth[static_cast<std::size_t>(id)] - 1).reduces.push_back(id);
+  if (online) sweep(depth[static_cast<std::size_t>(online->maximum)] - 1).online = online;
   for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
     const bool per_row = (axes_of(kernel, kernel.stores[i]) & reduced_axes(kernel)) == 0;
     (per_row ? rounds.row_stores : sweep(depth_of(kernel.stores[i], depth)).stores).push_back(static_cast<int>(i));
@@ -63,15 +121,12 @@ Rounds rounds_of(const Kernel& kernel) {
   for (std::size_t i = 0; i < kernel.body.size(); ++i) per_row[i] = !element_level(kernel, static_cast<InstrId>(i));
   for (InstrId id : used) {
     if (!per_row[static_cast<std::size_t>(id)] || kernel.instr(id).kind == InstrKind::reduce) continue;
+    if (online && std::count(online->shift_instrs.begin(), online->shift_instrs.end(), id) > 0) continue;
     const auto round = static_cast<std::size_t>(depth[static_cast<std::size_t>(id)]);
     (round < rounds.sweeps.size() ? rounds.sweeps[round].before : rounds.after).push_back(id);
   }
   for (Sweep& each : rounds.sweeps) {
-    std::vector<InstrId> targets;
-    for (InstrId reduce : each.reduces) targets.push_back(kernel.instr(reduce).args[0]);
-    for (int store : each.stores)
-      for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) targets.push_back(root);
-    each.instrs = needed(kernel, targets, per_row);
+    each.instrs = needed(kernel, sweep_roots(kernel, each), per_row);
   }
   return rounds;
 }

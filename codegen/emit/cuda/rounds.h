@@ -3,16 +3,28 @@
 // once they are known.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/kernel.h"
 
 namespace tenon::codegen::cuda {
 
+/// A sum of exp(x - shift), where `shift` follows from the maximum of x, taken in the same sweep as the maximum: the
+/// sum so far is rescaled when the maximum grows (Milakov & Gimelshein, "Online normalizer calculation for softmax",
+/// 2018).
+struct Online {
+  InstrId maximum = -1, sum = -1;
+  InstrId shift = -1;
+  std::vector<InstrId> shift_instrs;  ///< from the maximum to the shift, in definition order
+  std::vector<InstrId> instrs;        ///< per element, what is summed
+};
+
 struct Sweep {
-  std::vector<InstrId> before;  ///< per-row instructions that can be computed only now
-  std::vector<InstrId> instrs;  ///< per element, in definition order
-  std::vector<InstrId> reduces;
+  std::vector<InstrId> before;   ///< per-row instructions that can be computed only now
+  std::vector<InstrId> instrs;   ///< per element, in definition order
+  std::vector<InstrId> reduces;  ///< without an online sum
+  std::optional<Online> online;
   std::vector<int> stores;  ///< per element
 };
 
@@ -22,7 +34,14 @@ struct Rounds {
   std::vector<int> row_stores;  ///< one element for each row
 };
 
-Rounds rounds_of(const Kernel& kernel);
+/// `online`: with the sum of find_online in the sweep of its maximum.
+Rounds rounds_of(const Kernel& kernel, bool online = false);
+
+/// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf.
+std::optional<Online> find_online(const Kernel& kernel);
+
+/// What a sweep's reductions and stores use.
+std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep);
 
 /// Whether the value varies along a reduced axis.
 bool element_level(const Kernel& kernel, InstrId instr);

@@ -1,0 +1,97 @@
+// Alternatives to the heuristics' choice for Reduce kernels, for the tuner: other teams for a row, other numbers of
+// bytes in flight, of parts, and of bytes held.
+#include <algorithm>
+
+#include "codegen/emit/cuda/rounds.h"
+#include "codegen/schedule_choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostHeldElements = 64;  // of a row, per thread
+constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
+
+std::int64_t longest_row(const Kernel& kernel) {
+  Dim length(1);
+  for (const Axis& axis : kernel.axes)
+    if (axis.reduced) length = length * axis.extent;
+  return length.bounds(kernel.symbols).max;
+}
+
+// The same row in the registers of another team, where it fits them.
+void hold(ReduceSchedule& schedule, std::int64_t length, std::int64_t element_bytes,
+          std::vector<ReduceSchedule>& result) {
+  const int team = schedule.mapping == RowMapping::warp ? schedule.lanes : schedule.threads * schedule.cluster;
+  const std::int64_t elements = (length / schedule.vector + team - 1) / team * schedule.vector;
+  const std::int64_t bytes = schedule.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
+  if (elements > kMostHeldElements || elements * element_bytes > bytes) return;
+  schedule.persistent = true;
+  schedule.online = false;
+  schedule.unroll = 1;
+  schedule.row_elements = static_cast<int>(elements);
+  result.push_back(schedule);
+}
+
+std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  const std::int64_t length = longest_row(kernel);
+  for (int threads = 64; threads <= kMostThreads; threads *= 2) {
+    ReduceSchedule other = chosen;
+    other.threads = threads;
+    if (threads == 64 && length <= 4096) {  // a warp for each row
+      other.mapping = RowMapping::warp;
+      other.lanes = 32;
+      other.threads = 128;
+    } else {
+      other.mapping = RowMapping::block;
+    }
+    hold(other, length, held_bytes(kernel), result);
+  }
+  return result;
+}
+
+std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  const bool may_split = cuda::rounds_of(kernel, chosen.online).sweeps.size() == 1 && !chosen.online;
+  for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
+    for (const int unroll : {chosen.unroll / 2, chosen.unroll, 2 * chosen.unroll}) {
+      ReduceSchedule other = chosen;
+      other.threads = threads;
+      other.unroll = std::clamp(unroll, 1, threads == kMostThreads ? 4 : std::max(8, chosen.unroll));
+      const int least = chosen.mapping == RowMapping::column ? std::max(32, chosen.columns) : 32;
+      if (threads < least || threads > kMostThreads) continue;
+      result.push_back(other);
+      if (!may_split || chosen.splits == 1) continue;
+      other.splits = 2 * chosen.splits;
+      result.push_back(other);
+    }
+  return result;
+}
+
+}  // namespace
+
+std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
+                                                const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
+  if (chosen.persistent && rows) result = held_rows(kernel, chosen);
+  if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
+    result = streamed_rows(kernel, chosen);
+  if (chosen.online && longest_row(kernel) <= kMostThreads * kMostHeldElements) {
+    const std::vector<ReduceSchedule> held = held_rows(kernel, chosen);
+    result.insert(result.end(), held.begin(), held.end());
+  }
+  if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
+  const bool stores = std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+    return store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1);
+  });
+  if (stores && !chosen.peeled) {
+    ReduceSchedule streaming = chosen;
+    streaming.streaming = !chosen.streaming;
+    result.push_back(streaming);
+  }
+  return result;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,147 @@
+// Reduce kernels whose rows lie side by side in memory: a thread has `vector` neighbouring rows and walks down them, so
+// that each step reads a vector along the kept axis; the block's threads share the reduced axes. Row values are
+// computed again at each use, from the results of earlier rounds in vectors x<id>.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/team.h"
+#include "codegen/vectorize.h"
+#include "ir/check.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+class ColumnEmitter {
+ public:
+  ColumnEmitter(const Kernel& kernel, const Target& target)
+      : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
+    TENON_CHECK(rows_.kept > 0, "columns lie along a kept axis");
+    TENON_CHECK(!schedule_.online && !schedule_.peeled && !schedule_.persistent, "not for columns");
+    TENON_CHECK(schedule_.vector == 1 || power_of_two_divisor(kernel.axes[rows_.kept - 1].extent, schedule_.vector,
+                                                              kernel.symbols) == schedule_.vector,
+                "a vector must divide the innermost kept axis");
+    TENON_CHECK(schedule_.splits == 1 || may_split(rows_.rounds), "only one sweep can be split");
+  }
+
+  Source emit() {
+    emit_row(out_, rows_, team_, schedule_.splits);
+    if (schedule_.splits > 1) emit_part(out_, rows_, team_.size, "", dim_text(rows_.length, rows_.names));
+    for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
+    LaunchRule launch;
+    launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits);
+    launch.block = schedule_.threads;
+    if (schedule_.splits > 1) return finish(kernel_, out_, launch, target_, finisher(rows_));
+    if (!rows_.rounds.row_stores.empty()) emit_points(out_, kernel_, points_of(rows_.rounds.row_stores, {}, true));
+    return finish(kernel_, out_, launch, target_);
+  }
+
+ private:
+  // Everything that the stores and reductions need, down to reductions of earlier rounds, which are held.
+  Points points_of(const std::vector<int>& stores, const std::vector<InstrId>& reduces, bool of_row) const {
+    Points points;
+    std::vector<InstrId> roots;
+    for (InstrId id : reduces) roots.push_back(kernel_.instr(id).args[0]);
+    for (int store : stores)
+      for (InstrId root : roots_of(kernel_.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
+    std::vector<bool> is_reduce(kernel_.body.size());
+    for (std::size_t i = 0; i < kernel_.body.size(); ++i) is_reduce[i] = kernel_.body[i].kind == InstrKind::reduce;
+    points.instrs = needed(kernel_, roots, is_reduce);
+    const auto hold = [&](InstrId id) {
+      if (is_reduce[static_cast<std::size_t>(id)] &&
+          std::find(points.held.begin(), points.held.end(), id) == points.held.end())
+        points.held.push_back(id);
+    };
+    for (InstrId id : roots) hold(id);
+    for (InstrId id : points.instrs)
+      for (InstrId operand : operands_of(kernel_.instr(id))) hold(operand);
+    points.instrs.insert(points.instrs.end(), points.held.begin(), points.held.end());
+    std::sort(points.instrs.begin(), points.instrs.end());
+    points.stores = stores;
+    points.reduces = reduces;
+    points.condition = of_row ? row_condition(rows_, team_) : whole_blocks(rows_, team_) ? "" : "inside";
+    points.position = rows_.element();
+    points.columns = true;
+    points.streaming = schedule_.streaming && !of_row;
+    points.axis = static_cast<int>(rows_.kept) - 1;
+    points.vector = schedule_.vector;
+    return points;
+  }
+
+  void emit_sweep(const Sweep& sweep) {
+    for (InstrId id : sweep.reduces) {
+      const Combination how = combination(kernel_, kernel_.instr(id));
+      out_.line(fmt::format("pack<{}, {}> a{};", how.type, schedule_.vector, id));
+      for_each_column(fmt::format("a{}[j] = {};", id, how.identity));
+    }
+    if (!sweep.reduces.empty() || !sweep.stores.empty()) {
+      emit_elements(points_of(sweep.stores, sweep.reduces, false));
+    }
+    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_result(sweep.reduces[slot], slot);
+  }
+
+  void for_each_column(const std::string& statement) {
+    out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
+    out_.line(statement);
+    out_.close();
+  }
+
+  std::string end() const { return schedule_.splits > 1 ? "end" : dim_text(rows_.length, rows_.names); }
+  void open_loop(const std::string& name, int step) {
+    const std::string member = team_.size == 1 ? "" : "member", begin = schedule_.splits > 1 ? "begin" : "";
+    const std::string first = begin + (begin.empty() || member.empty() ? "" : " + ") + member;
+    out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", index_type(kernel_), name,
+                          first.empty() ? "0" : first, end(), step));
+  }
+  void decode_element() {
+    if (rows_.element() == "e")
+      decode_axes(out_, kernel_, rows_.kept, kernel_.axes.size(), fmt::format("({})e", unsigned_index_type(kernel_)));
+  }
+
+  void emit_elements(const Points& points) {
+    if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
+    open_loop(rows_.element(), team_.size);
+    decode_element();
+    emit_points(out_, kernel_, points);
+    out_.close();
+  }
+
+  // The columns' results as a vector: x<id>, or this part's share of them in scratch.
+  void emit_result(InstrId id, std::size_t slot) {
+    const Instr& instr = kernel_.instr(id);
+    const Combination how = combination(kernel_, instr);
+    std::string all = fmt::format("a{}", id);
+    if (!team_.collect.empty()) {
+      out_.line(fmt::format("const pack<{}, {}> b{} = {}(a{}, {});", how.type, schedule_.vector, id, team_.collect, id,
+                            how.function));
+      all = fmt::format("b{}", id);
+    }
+    if (schedule_.splits > 1) {
+      const std::string condition = row_condition(rows_, team_);
+      if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
+      out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
+      emit_partial(out_, rows_, slot, "row + j", all + "[j]");
+      out_.close();
+      if (!condition.empty()) out_.close();
+      return;
+    }
+    out_.line(fmt::format("pack<{}, {}> x{};", value_type(instr.dtype), schedule_.vector, id));
+    for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, how.is_arg ? ".index" : ""));
+  }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  Rows rows_;
+  const ReduceSchedule& schedule_;
+  Team team_;
+  Writer out_{1};
+};
+
+}  // namespace
+
+Source emit_columns(const Kernel& kernel, const Target& target) { return ColumnEmitter(kernel, target).emit(); }
+
+}  // namespace tenon::codegen::cuda

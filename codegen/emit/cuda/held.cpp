@@ -1,0 +1,130 @@
+// See held.h.
+#include "codegen/emit/cuda/held.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/uses.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kRandomBytes = 3;  // drawing an element again costs about what as many bytes held do
+
+bool varies_inside(const Kernel& kernel, InstrId id) {
+  return (kernel.instr(id).depends >> (kernel.axes.size() - 1) & 1) != 0;
+}
+
+// The first sweep that evaluates each instruction, and how many do.
+struct Uses {
+  std::vector<std::size_t> first;
+  std::vector<int> count;
+};
+
+Uses uses_in(const Kernel& kernel, const Rounds& rounds) {
+  Uses uses{std::vector<std::size_t>(kernel.body.size(), 0), std::vector<int>(kernel.body.size(), 0)};
+  for (std::size_t sweep = rounds.sweeps.size(); sweep-- > 0;)
+    for (InstrId id : rounds.sweeps[sweep].instrs) {
+      uses.first[static_cast<std::size_t>(id)] = sweep;
+      ++uses.count[static_cast<std::size_t>(id)];
+    }
+  return uses;
+}
+
+// What is held when `computed` is: that, and the loads that several sweeps still use.
+std::vector<Held> all_held(const Kernel& kernel, const Rounds& rounds, const std::vector<Held>& computed) {
+  const Uses uses = uses_in(kernel, with_held(kernel, rounds, computed));
+  std::vector<Held> held = computed;
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (uses.count[id] > 1 && is_plain_load(kernel, static_cast<InstrId>(id)))
+      held.push_back({static_cast<InstrId>(id), 0});
+  std::sort(held.begin(), held.end(), [](const Held& a, const Held& b) { return a.value < b.value; });
+  return held;
+}
+
+int cost_of(const Kernel& kernel, const Rounds& rounds, const std::vector<Held>& computed) {
+  int bytes = 0;
+  for (const Held& held : all_held(kernel, rounds, computed)) bytes += held_size(kernel, held.value);
+  const Rounds after = with_held(kernel, rounds, computed);
+  const Uses uses = uses_in(kernel, after);
+  for (std::size_t sweep = 0; sweep < after.sweeps.size(); ++sweep)
+    for (InstrId id : after.sweeps[sweep].instrs)
+      if (kernel.instr(id).kind == InstrKind::random && uses.first[static_cast<std::size_t>(id)] != sweep &&
+          std::none_of(computed.begin(), computed.end(), [&](const Held& held) { return held.value == id; }))
+        bytes += kRandomBytes;
+  return bytes;
+}
+
+bool may_be_held(const Kernel& kernel, InstrId id) {
+  const InstrKind kind = kernel.instr(id).kind;
+  return varies_inside(kernel, id) && (kind == InstrKind::map || kind == InstrKind::round || kind == InstrKind::random);
+}
+
+}  // namespace
+
+bool is_plain_load(const Kernel& kernel, InstrId id) {
+  return kernel.instr(id).kind == InstrKind::load && varies_inside(kernel, id) && operands_of(kernel.instr(id)).empty();
+}
+
+std::string held_type(const Kernel& kernel, InstrId value) {
+  const Instr& instr = kernel.instr(value);
+  if (instr.kind == InstrKind::load)
+    return storage_type(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype);
+  return instr.kind == InstrKind::round ? storage_type(instr.dtype) : value_type(instr.dtype);
+}
+
+int held_size(const Kernel& kernel, InstrId value) {
+  const Instr& instr = kernel.instr(value);
+  if (instr.kind == InstrKind::load)
+    return static_cast<int>(size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
+  return static_cast<int>(size_of(instr.kind == InstrKind::round ? instr.dtype : compute_type(instr.dtype)));
+}
+
+Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held) {
+  for (std::size_t at = 1; at < rounds.sweeps.size(); ++at) {
+    Sweep& sweep = rounds.sweeps[at];
+    std::vector<bool> stop(kernel.body.size(), false);
+    for (std::size_t id = 0; id < stop.size(); ++id) stop[id] = !element_level(kernel, static_cast<InstrId>(id));
+    std::vector<bool> there(kernel.body.size(), false);
+    for (const Held& each : held)
+      if (each.sweep < at && kernel.instr(each.value).kind != InstrKind::load)
+        stop[static_cast<std::size_t>(each.value)] = there[static_cast<std::size_t>(each.value)] = true;
+    const std::vector<InstrId> roots = sweep_roots(kernel, sweep);
+    std::vector<InstrId> instrs = needed(kernel, roots, stop);
+    std::vector<InstrId> reached;
+    const auto reach = [&](InstrId id) {
+      if (there[static_cast<std::size_t>(id)] && std::find(reached.begin(), reached.end(), id) == reached.end())
+        reached.push_back(id);
+    };
+    for (InstrId root : roots) reach(root);
+    for (InstrId id : instrs)
+      for (InstrId operand : operands_of(kernel.instr(id))) reach(operand);
+    instrs.insert(instrs.end(), reached.begin(), reached.end());
+    std::sort(instrs.begin(), instrs.end());
+    sweep.instrs = std::move(instrs);
+  }
+  return rounds;
+}
+
+std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds) {
+  std::vector<Held> computed;
+  if (rounds.sweeps.size() < 2) return {};
+  const Uses uses = uses_in(kernel, rounds);
+  for (int cost = cost_of(kernel, rounds, computed);;) {
+    std::optional<Held> best;
+    for (std::size_t id = kernel.body.size(); id-- > 0;) {
+      if (uses.count[id] < 2 || !may_be_held(kernel, static_cast<InstrId>(id))) continue;
+      std::vector<Held> with = computed;
+      with.push_back({static_cast<InstrId>(id), uses.first[id]});
+      if (const int its = cost_of(kernel, rounds, with); its < cost) {
+        cost = its;
+        best = with.back();
+      }
+    }
+    if (!best) return all_held(kernel, rounds, computed);
+    computed.push_back(*best);
+  }
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,31 @@
+// What the threads of a persistent row keep of it in registers from one sweep to the next: what was loaded, or what was
+// computed from it where that is smaller, or dearer to compute again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/rounds.h"
+#include "codegen/kernel.h"
+
+namespace tenon::codegen::cuda {
+
+/// A value of every element that more than one sweep uses.
+struct Held {
+  InstrId value = -1;
+  std::size_t sweep = 0;  ///< that computes it; a load is there before the first
+};
+
+/// In definition order.
+std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
+/// `rounds` with sweeps that use the values of earlier ones.
+Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held);
+
+/// As an element of a vector x<id>: a load as in memory, a rounded value likewise, else the value itself.
+std::string held_type(const Kernel& kernel, InstrId value);
+int held_size(const Kernel& kernel, InstrId value);
+
+/// Whether `instr` loads an element of the innermost axis from an offset that is known from the start.
+bool is_plain_load(const Kernel& kernel, InstrId instr);
+
+}  // namespace tenon::codegen::cuda

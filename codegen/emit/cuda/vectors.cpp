@@ -1,0 +1,78 @@
+// See vectors.h.
+#include "codegen/emit/cuda/vectors.h"
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/spell.h"
+#include "codegen/vectorize.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+// "(in0, i0 + 4097 * r0, 4097)": an element and how many there are.
+std::string place(const Kernel& kernel, const Access& access, const Names& names) {
+  const Shape& shape = kernel.operands[static_cast<std::size_t>(access.operand)].shape;
+  return fmt::format("({}, {}, {})", operand_name(kernel, access.operand), index_text(access.offset, names),
+                     dim_text(element_count(shape), names));
+}
+
+std::string around_load(const Kernel& kernel, const Access& access, int vector, const Names& names) {
+  const Dim count = element_count(kernel.operands[static_cast<std::size_t>(access.operand)].shape);
+  return fmt::format("load_around<{}, {}>{}", vector, power_of_two_divisor(count, vector, kernel.symbols) == vector,
+                     place(kernel, access, names));
+}
+
+}  // namespace
+
+std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
+                         bool peeled) {
+  const auto bytes = size_of(stored_dtype(kernel, access));
+  const bool around = peeled && width < vector && width * bytes < 16 && vector * bytes >= 4;
+  const std::string load =
+      around ? fmt::format("from_around<{}>({}, {})", vector, around_load(kernel, access, vector, names),
+                           index_text(access.offset, names))
+             : fmt::format("load<{}, {}>({})", vector, width, address(kernel, access, names));
+  const std::string guard = guard_text(access.guards, names);
+  return guard.empty() ? load
+                       : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
+}
+
+DType stored_dtype(const Kernel& kernel, const Access& access) {
+  return kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
+}
+
+bool varies(const Points& points, std::uint64_t axes) {
+  return points.flat ? axes != 0 : points.axis >= 0 && (axes >> points.axis & 1) != 0;
+}
+
+int width_of(const Kernel& kernel, const Access& access, const Points& points) {
+  if (points.peeled != nullptr) return peeled_width(access, *points.peeled, points.axis, points.vector, kernel);
+  return points.flat ? flat_width(access, points.vector, kernel)
+                     : vector_width(access, points.axis, points.vector, kernel);
+}
+
+std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
+  std::vector<InstrId> loads;
+  for (InstrId id : points.instrs)
+    if (points.vector > 1 && kernel.instr(id).kind == InstrKind::load && varies(points, kernel.instr(id).depends) &&
+        width_of(kernel, kernel.instr(id).access, points) != 0)
+      loads.push_back(id);
+  return loads;
+}
+
+std::string pack_type(DType dtype, int vector) { return fmt::format("pack<{}, {}>", storage_type(dtype), vector); }
+
+std::string vector_load(const Kernel& kernel, InstrId id, int axis, int vector, const Names& names) {
+  const Access& access = kernel.instr(id).access;
+  const int width = vector_width(access, axis, vector, kernel);
+  return width == 0 ? "" : guarded_load(kernel, access, vector, width, names);
+}
+
+std::string vector_load(const Kernel& kernel, InstrId id, const Points& points, const Names& names) {
+  const Access& access = kernel.instr(id).access;
+  const int width = width_of(kernel, access, points);
+  return width == 0 ? "" : guarded_load(kernel, access, points.vector, width, names, points.peeled != nullptr);
+}
+
+}  // namespace tenon::codegen::cuda

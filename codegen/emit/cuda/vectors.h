@@ -1,0 +1,21 @@
+// How the operands of a run of points (points.h) are moved: the widths of their accesses, and the text of vector loads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/points.h"
+
+namespace tenon::codegen::cuda {
+
+DType stored_dtype(const Kernel& kernel, const Access& access);
+/// Whether something that depends on `axes` differs between the points.
+bool varies(const Points& points, std::uint64_t axes);
+/// The width at which the points' elements of `access` are moved together, or 0.
+int width_of(const Kernel& kernel, const Access& access, const Points& points);
+/// "load<8, 8>(in0 + i0)" with what stands in its place where a guard does not hold. `peeled`: it begins at any
+/// element as far as `width` does not say otherwise.
+std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
+                         bool peeled = false);
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,89 @@
+// See walk.h.
+#include "codegen/emit/cuda/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/spell.h"
+
+namespace tenon::codegen::cuda {
+
+Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
+    : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
+  if (rows.schedule.persistent) chunks_ = rows.schedule.row_elements / rows.schedule.vector;
+  if (tiled()) chunks_ = rows.schedule.unroll;
+}
+
+void Walk::emit_bounds() {
+  const int vector = rows_.schedule.vector;
+  if (peeled_ != nullptr) {
+    const Index row = peeled_->offset - Index::axis(static_cast<int>(rows_.kernel.axes.size()) - 1);
+    const std::string type = index_type(rows_.kernel), length = parenthesized(dim_text(rows_.length, rows_.names));
+    out_.line(fmt::format("const {0} head = min(({0})(-({1}){2} & {3}), ({0}){4});", type,
+                          unsigned_index_type(rows_.kernel), parenthesized(index_text(row, rows_.names)), vector - 1,
+                          length));
+    out_.line(fmt::format("const {0} tail = head + ({1} - head) / {2} * {2};", type, length, vector));
+    out_.line(fmt::format("const {} edge = member < head ? member : member - head + tail;", type));
+  }
+  if (rows_.schedule.splits > 1)
+    emit_part(out_, rows_, std::int64_t{step_} * std::max(1, chunks_), peeled_ == nullptr ? "" : "head",
+              end_of_vectors());
+}
+
+void Walk::open_edge() {
+  out_.open(fmt::format("if (edge < {}{}) {{", dim_text(rows_.length, rows_.names),
+                        rows_.schedule.splits > 1 ? " && part == 0" : ""));
+  out_.line(fmt::format("const {} {} = edge;", index_type(rows_.kernel), rows_.element()));
+}
+
+std::string Walk::end_of_vectors() const { return peeled_ == nullptr ? dim_text(rows_.length, rows_.names) : "tail"; }
+
+std::string Walk::end() const { return rows_.schedule.splits > 1 ? "end" : end_of_vectors(); }
+
+// Where this thread's first vector stands in the row, or in this block's part of it.
+std::string Walk::first() const {
+  const int vector = rows_.schedule.vector;
+  const std::string place = vector == 1 ? "member" : fmt::format("member * {}", vector);
+  const std::string begin = rows_.schedule.splits > 1 ? "begin" : peeled_ != nullptr ? "head" : "";
+  return team_.size == 1 ? (begin.empty() ? "0" : begin) : begin + (begin.empty() ? "" : " + ") + place;
+}
+
+void Walk::open_loop(const std::string& name, int step) {
+  out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", index_type(rows_.kernel), name, first(), end(),
+                        step));
+}
+
+void Walk::open_tile() { open_loop("tile", step_ * chunks_); }
+
+int Walk::open_elements() {
+  const std::string e = rows_.element();
+  int opened = 1;
+  if (chunks_ == 0) {
+    open_loop(e, step_);
+  } else {
+    out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks_));
+    out_.line(
+        fmt::format("const {} {} = {} + c * {};", index_type(rows_.kernel), e, tiled() ? "tile" : first(), step_));
+    if (peeled_ != nullptr || !whole_chunks()) {
+      out_.open(fmt::format("if ({} < {}) {{", e, end()));
+      opened = 2;
+    }
+  }
+  if (e == "e")
+    decode_axes(out_, rows_.kernel, rows_.kept, rows_.kernel.axes.size(),
+                fmt::format("({})e", unsigned_index_type(rows_.kernel)));
+  return opened;
+}
+
+void Walk::close(int opened) {
+  for (; opened > 0; --opened) out_.close();
+}
+
+bool Walk::whole_chunks() const {
+  const std::int64_t covered = std::int64_t{step_} * chunks_ * rows_.schedule.splits;
+  return rows_.schedule.persistent ? rows_.length.is(covered)
+                                   : rows_.length.is_constant() && rows_.length.constant() % covered == 0;
+}
+
+}  // namespace tenon::codegen::cuda
