@@ -1,5 +1,5 @@
 // Heuristics for Attend kernels on CUDA: 64 or 128 queries a block, and as many keys as registers and shared memory
-// allow (guides: attention.md §5).
+// allow.
 #include <algorithm>
 
 #include "codegen/schedule_choices.h"

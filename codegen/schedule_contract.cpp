@@ -1,5 +1,5 @@
 // Heuristics for Contract kernels on CUDA: the tile whose waves over the multiprocessors cost least, where larger tiles
-// move fewer bytes for each multiplication (guides: matmul.md §3, §4).
+// move fewer bytes for each multiplication.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
 // Heuristics for Map kernels: 16 bytes of the widest dtype per thread, less where many operands are live, as far as the
-// innermost axis allows; a tile in shared memory for loads that lie across the stores (guides: fusion.md §3).
+// innermost axis allows; a tile in shared memory for loads that lie across the stores.
 #include <algorithm>
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Heuristics for Reduce kernels: who shares a row, by its length and by the direction in which the operands are
-// contiguous; and whether the row stays in registers between rounds (guides: fusion.md §3).
+// contiguous; and whether the row stays in registers between rounds.
 #include <algorithm>
 
 #include "codegen/emit/cuda/held.h"
@@ -18,6 +18,8 @@ constexpr int kBytesInFlight = 128;        // per thread: 64 KB and more on an S
 constexpr int kMostUnrolled = 16;
 constexpr int kMostUnrolledColumns = 4;  // where later sweeps compute more than sums
 constexpr std::int64_t kShortestPeeled = 256;
+constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
+constexpr int kMostThreadsRereading = 1024;
 constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
 constexpr int kMostAccumulators = 32;   // per thread
 constexpr int kMostBlocks = 8;          // of a cluster, on every device that has clusters
@@ -190,26 +192,31 @@ int team_of(const ReduceSchedule& schedule) {
   return 1;
 }
 
-// Holds the row when it fits.
-void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+// Holds the row when it fits in `most` elements of each thread.
+void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most) {
   const int team = team_of(schedule);
   const std::int64_t vectors = shape.length / schedule.vector;  // a peeled row has elements beside them
   const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
   const std::int64_t bytes = elements * held_bytes(kernel);
-  if (elements == 0 || elements > kMaxHeldElements || bytes > kMaxHeldBytes) return;
+  if (elements == 0 || elements > most || bytes > kMaxHeldBytes) return;
   schedule.persistent = true;
   schedule.row_elements = static_cast<int>(elements);
 }
 
-// Holds a row that is read again, with more threads where that is what it takes.
+// Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
+// leave room for more blocks on an SM.
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
-  ReduceSchedule larger = schedule;
-  for (hold_row(larger, kernel, shape);
-       !larger.persistent && larger.mapping == RowMapping::block && larger.threads < kMostThreads;
-       hold_row(larger, kernel, shape))
-    larger.threads *= 2;
-  if (larger.persistent) schedule = larger;
+  for (const int most : {kMaxHeldElements / 2, kMaxHeldElements}) {
+    ReduceSchedule larger = schedule;
+    for (hold_row(larger, kernel, shape, most);
+         !larger.persistent && larger.mapping == RowMapping::block && larger.threads < kMostThreads;
+         hold_row(larger, kernel, shape, most))
+      larger.threads *= 2;
+    if (!larger.persistent) continue;
+    schedule = larger;
+    return;
+  }
 }
 
 }  // namespace
@@ -224,13 +231,12 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
   schedule.unroll = 1;
   for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
     for (schedule.cluster = 2; schedule.cluster <= kMostBlocks; schedule.cluster *= 2) {
-      hold_row(schedule, kernel, shape);
-      if (schedule.persistent && schedule.row_elements <= elements) {
+      hold_row(schedule, kernel, shape, elements);
+      if (schedule.persistent) {
         const std::int64_t held = std::int64_t{schedule.cluster} * schedule.row_elements;
         schedule.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
         return schedule;
       }
-      schedule.persistent = false;
     }
   return std::nullopt;
 }
@@ -252,11 +258,17 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
   if (schedule.persistent) return schedule;
-  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
   schedule.online = cuda::find_online(kernel).has_value();
+  const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
+  // The row of one large block rather than of two is still in the L2 when it is read again.
+  if (schedule.online && !schedule.peeled && !wide && shape.length > kLargestRow &&
+      cuda::rounds_of(kernel, true).sweeps.size() > 1)
+    schedule.threads = kMostThreadsRereading;
+  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
   // More is computed of each element, or of vectors that may end early, than registers are left for.
   const bool half = schedule.online || (schedule.peeled && cuda::rounds_of(kernel).sweeps.size() > 1);
-  schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1), (shape.length + step - 1) / step);
+  schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1),
+                                  (shape.length + step - 1) / step);
   if (schedule.mapping == RowMapping::block)
     schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
   return schedule;

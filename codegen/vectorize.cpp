@@ -1,4 +1,4 @@
-// See vectorize.h. guides: width per tensor, fusion.md §2.
+// See vectorize.h. Each tensor has a width of its own.
 #include "codegen/vectorize.h"
 
 #include <algorithm>

@@ -96,7 +96,8 @@ double bytes_of(const Context& context, const Cluster& cluster, const Read& read
 bool is_operand(const Cluster& cluster, const Layout& layout);
 /// How often a map is evaluated that is needed at `layout` of the cluster's domain.
 double evaluations(const Context& context, const Cluster& cluster, const Layout& layout);
-/// What options.cost predicts of a kernel that moves `bytes` (guides: t = L + max(M, C) + overlap * min(M, C)).
+/// What options.cost predicts of a kernel that moves `bytes`: t = L + max(M, C) + overlap * min(M, C), of the
+/// launch, the memory and the computation.
 Estimate estimate_of(const Context& context, const Cluster& cluster, double bytes);
 /// Its microseconds.
 double time_of(const Context& context, const Cluster& cluster, double bytes);

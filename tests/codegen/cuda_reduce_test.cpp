@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/source.h"
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"
@@ -169,6 +171,24 @@ TEST(CudaReduce, TeamsFitTheRow) {
   EXPECT_EQ(schedule_of(4097), "reduce mapping=block threads=128 vector=8 peeled persistent row_elements=32");
   EXPECT_EQ(schedule_of(50257), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
   EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
+}
+
+// Whole kernels, as the pipeline lowers them.
+TEST(CudaReduce, LargeBlocksForLongRowsThatAreReadAgain) {
+  const auto schedule_of = [](const std::string& returned) {
+    const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: " + returned + "return y }"), {});
+    Kernel kernel = lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
+    emitted(kernel);
+    return print(kernel.schedule);
+  };
+  EXPECT_EQ(schedule_of("bf16[64, 16384]) { y = softmax(x)\n"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
+  EXPECT_EQ(schedule_of("bf16[64, 32768]) { y = softmax(x)\n"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
+  EXPECT_EQ(schedule_of("bf16[64, 65536]) { y = softmax(x)\n"),
+            "reduce mapping=block threads=1024 vector=8 unroll=4 online");
+  EXPECT_EQ(schedule_of("f64[64, 65536]) { y = softmax(x)\n"),
+            "reduce mapping=block threads=512 vector=2 unroll=2 online");
 }
 
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {

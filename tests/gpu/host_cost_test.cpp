@@ -66,6 +66,13 @@ class BareLaunches {
       call.shared = static_cast<unsigned>(built.source.launch.shared_bytes);
       call.pointers = launch.pointers.size();
       call.dims = launch.dims;
+      calls_.push_back(call);
+      if (built.source.finish_entry.empty()) continue;
+      call.function = modules_.back().function(built.source.finish_entry, 0);
+      call.grid[0] = static_cast<unsigned>(launch.finish_grid);
+      call.grid[1] = call.grid[2] = 1;
+      call.block = static_cast<unsigned>(built.source.finish_block);
+      call.shared = 0;
       calls_.push_back(std::move(call));
     }
     for (Call& call : calls_) {  // every pointer the same memory: large enough for any of them
