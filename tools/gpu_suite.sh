@@ -99,18 +99,7 @@ stage planner 60 env TENON_CACHE_DIR="$work/calibrated" bash -c '
 left=$((520 - (SECONDS - begin)))
 [ $left -ge 40 ] || left=40
 [ $left -le 240 ] || left=240
-stage random $((left + 60)) bash -c '
-  left=$0; wanted=$1; log=$2; program=$3; ran=0; code=0
-  while [ $ran -lt "$wanted" ] && [ $SECONDS -lt "$left" ]; do
-    pids=()
-    for i in 0 1 2 3 4 5 6 7 8 9 10 11; do  # a batch of 20 graphs each
-      TENON_RANDOM_TARGET=cuda TENON_RANDOM_COUNT=228 GTEST_TOTAL_SHARDS=12 GTEST_SHARD_INDEX=$i \
-        "$program" --gtest_filter="*RandomGraphs*" >"$log.$i" 2>&1 & pids+=($!)
-    done
-    for pid in "${pids[@]}"; do wait "$pid" || code=1; done
-    cat "$log".*; ran=$((ran + 240))
-  done
-  echo "RANDOM: $ran graphs, fused and unfused"; exit $code' "$left" "$graphs" "$work/random" "$bin/tenon_random_test"
+stage random $((left + 60)) tools/gpu_random.sh "$bin/.." "$results/random" "$left" "$graphs"
 
 {
   head -n 3 "$results/machine.txt"
