@@ -41,7 +41,7 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
     if (verdict.same) continue;
     const RandomCase small = shrink(
         c, [&](const RandomCase& candidate) { return !check_fused_and_unfused(candidate, target, options).same; });
-    ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs; at its smallest:\n{}", seed,
+    ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs: {}\nat its smallest:\n{}", seed, verdict.difference,
                                  report(small, check_fused_and_unfused(small, target, options).difference));
   }
   RecordProperty("elements", std::to_string(elements));
