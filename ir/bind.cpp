@@ -50,8 +50,11 @@ std::optional<Solution> solve(const Dim& dim, std::int64_t extent, const std::st
   dim.collect_symbols(unknown);
   if (unknown.size() != 1) return std::nullopt;
   const std::string& name = *unknown.begin();
-  const std::int64_t offset = dim.evaluate({{name, 0}}), slope = dim.evaluate({{name, 1}}) - offset;
-  if (slope == 0 || !(Dim(slope) * Dim::symbol(name) + Dim(offset) == dim)) return std::nullopt;
+  const std::int64_t offset = dim.evaluate({{name, 0}});
+  std::int64_t slope = 0;
+  if (__builtin_sub_overflow(dim.evaluate({{name, 1}}), offset, &slope) || slope == 0 ||
+      !(Dim(slope) * Dim::symbol(name) + Dim(offset) == dim))
+    return std::nullopt;
   std::int64_t distance = 0;
   if (__builtin_sub_overflow(extent, offset, &distance) || distance % slope != 0)
     refuse(fmt::format("input '{}': axis {} has extent {}, which {} never is", input, axis, extent, dim.str()),
@@ -120,7 +123,8 @@ void check_bounds(const Graph& graph, const Bindings& bindings) {
              fmt::format("give inputs with {} <= {}", name, bounds.max));
     if (value % bounds.divisor != 0)
       refuse(fmt::format("dimension '{}' is {}, the graph wants a multiple of {}", name, value, bounds.divisor),
-             fmt::format("pad it to {}", value + bounds.divisor - value % bounds.divisor));
+             fmt::format("pad it to {}", static_cast<std::uint64_t>(value - value % bounds.divisor) +
+                                             static_cast<std::uint64_t>(bounds.divisor)));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 
 #include "ir/check.h"
 #include "tenon/error.h"
@@ -45,13 +46,18 @@ std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? ((a < 0) != (b < 0) ? kMin : kMax) : product;
 }
 
-std::int64_t gcd(std::int64_t a, std::int64_t b) {
-  while (b != 0) {
-    const std::int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a < 0 ? -a : a;
+// Whether a is b times a 64-bit integer. The lowest integer is not one of -1, and dividing it by -1 would trap.
+bool is_multiple(std::int64_t a, std::int64_t b) { return b == -1 ? a != kMin : a % b == 0; }
+
+// |a|, which is not an int64 for the lowest one.
+std::uint64_t magnitude(std::int64_t a) {
+  return a < 0 ? -static_cast<std::uint64_t>(a) : static_cast<std::uint64_t>(a);
+}
+
+// A divisor of every product of a multiple of a and a multiple of b: a * b, or the larger where that leaves 64 bits.
+std::uint64_t product_divisor(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? std::max(a, b) : product;
 }
 
 }  // namespace
@@ -215,10 +221,10 @@ std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
   if (divisor.is(0)) return std::nullopt;
   if (*this == divisor) return Dim(1);
   if (divisor.is_constant()) {
-    if (constant_ % divisor.constant_ != 0) return std::nullopt;
+    if (!is_multiple(constant_, divisor.constant_)) return std::nullopt;
     std::vector<DimTerm> terms = DimTerms::of(*this);
     for (DimTerm& term : terms) {
-      if (term.coefficient % divisor.constant_ != 0) return std::nullopt;
+      if (!is_multiple(term.coefficient, divisor.constant_)) return std::nullopt;
       term.coefficient /= divisor.constant_;
     }
     return DimTerms::make(constant_ / divisor.constant_, std::move(terms));
@@ -231,7 +237,7 @@ std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
     std::optional<Dim> piece;
     for (const DimTerm& term : DimTerms::of(remainder)) {
       const auto atoms = quotient(term.atoms, lead.atoms);
-      if (!atoms || term.coefficient % lead.coefficient != 0) continue;
+      if (!atoms || !is_multiple(term.coefficient, lead.coefficient)) continue;
       const std::int64_t coefficient = term.coefficient / lead.coefficient;
       piece = atoms->empty() ? Dim(coefficient) : DimTerms::make(0, {{*atoms, coefficient}});
       break;
@@ -293,9 +299,11 @@ void Dim::collect_symbols(std::set<std::string>& names) const {
 }
 
 SymbolBounds Dim::bounds(const Symbols& symbols) const {
-  SymbolBounds sum{constant_, constant_, constant_};
+  SymbolBounds sum{constant_, constant_, 1};
+  std::uint64_t sum_divisor = magnitude(constant_);
   for (const DimTerm& term : DimTerms::of(*this)) {
-    SymbolBounds product{term.coefficient, term.coefficient, term.coefficient};
+    SymbolBounds product{term.coefficient, term.coefficient, 1};
+    std::uint64_t divisor = magnitude(term.coefficient);
     for (const DimAtomPtr& atom : term.atoms) {
       SymbolBounds factor;
       if (atom->numerator) {
@@ -310,13 +318,15 @@ SymbolBounds Dim::bounds(const Symbols& symbols) const {
                                       saturating_mul(product.max, factor.min), saturating_mul(product.max, factor.max)};
       product.min = *std::min_element(std::begin(corners), std::end(corners));
       product.max = *std::max_element(std::begin(corners), std::end(corners));
-      product.divisor = saturating_mul(product.divisor, factor.divisor);
+      divisor = product_divisor(divisor, magnitude(factor.divisor));
     }
     sum.min = saturating_add(sum.min, product.min);
     sum.max = saturating_add(sum.max, product.max);
-    sum.divisor = gcd(sum.divisor, product.divisor);
+    sum_divisor = std::gcd(sum_divisor, divisor);
   }
-  sum.divisor = std::max<std::int64_t>(1, sum.divisor < 0 ? -sum.divisor : sum.divisor);
+  // 0 is a multiple of everything, of 1 as well; 2^63 is no int64, its half divides what it divides.
+  if (sum_divisor > magnitude(kMax)) sum_divisor = sum_divisor % 2 == 0 ? sum_divisor / 2 : 1;
+  sum.divisor = std::max<std::int64_t>(1, static_cast<std::int64_t>(sum_divisor));
   return sum;
 }
 
