@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "ir/formats.h"
 #include "ir/text.h"
 #include "runtime/memory.h"
 #include "src/pipeline.h"
@@ -10,23 +13,10 @@
 namespace tenon::src {
 namespace {
 
-// Units in the last place, as a share of the value.
+// How far two results of the same sums may lie apart, as a share of the value: a few units in the last place, more of
+// them where the dtype is precise enough to show the order of summation.
 double tolerance_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64: return 0x1p-46;
-    case DType::f32: return 0x1p-17;
-    case DType::f16: return 0x1p-8;
-    case DType::bf16: return 0x1p-5;
-    case DType::f8e4m3: return 0x1p-1;
-    case DType::f8e5m2: return 1;
-    case DType::bool_:
-    case DType::i8:
-    case DType::i16:
-    case DType::i32:
-    case DType::i64:
-    case DType::u8: break;
-  }
-  return 0;
+  return std::ldexp(size_of(dtype) >= 4 ? 64.0 : 4.0, -ir::real_format(dtype).mantissa_bits);
 }
 
 std::string exactly(DType dtype) {

@@ -15,12 +15,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct BenchArguments {
-  std::vector<std::string> files;
-  CompileArguments compile;  ///< its FILE is not used
+struct BenchArguments : TimingArguments {
   BenchSettings settings;
-  bool json = false, no_flush = false;
-  std::string output;  ///< file of the JSON; empty: none
+  bool no_flush = false;
 };
 
 Json as_json(const BenchResult& r) {
@@ -104,14 +101,7 @@ int bench(const BenchArguments& arguments) {
 void add_bench(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<BenchArguments>();
   CLI::App* command = app.add_subcommand("bench", "Time graphs beside a device copy of the bytes they cannot avoid");
-  command->add_option("FILES", arguments->files, "graphs (.tn or .json)")->required();
-  command->add_option("--target", arguments->compile.target, "cpu, cuda or auto")->capture_default_str();
-  command->add_option("--dim", arguments->compile.dims, "value of a dimension: rows=512 (repeatable)");
-  command->add_option("--disable", arguments->compile.disable, "pass or feature to switch off (repeatable)");
-  command->add_flag("--no-fuse", arguments->compile.no_fuse, "time one kernel for each operator");
-  command->add_option("--seconds", arguments->settings.seconds, "time for each measurement")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  arguments->add_to(*command, arguments->settings.seconds);
   command->add_flag("--unfused", arguments->settings.unfused, "time one kernel for each operator as well");
   command->add_flag("--no-flush", arguments->no_flush, "leave the caches as the run before left them");
   command->add_flag(
@@ -119,8 +109,6 @@ void add_bench(CLI::App& app, Action& action) {
       "compare with the interpreter, which takes about a microsecond an element; exit 4 if results differ");
   command->add_option("--save", arguments->settings.save,
                       "folder for the bytes of inputs and outputs, as GRAPH.in0.bin and GRAPH.out0.bin");
-  command->add_flag("--json", arguments->json, "as JSON");
-  command->add_option("-o,--output", arguments->output, "file to write the JSON to as well");
   command->callback([arguments, &action] { action = [arguments] { return bench(*arguments); }; });
 }
 

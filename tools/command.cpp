@@ -12,12 +12,31 @@
 
 namespace tenon::tools {
 
+namespace {
+
+void add_common(CLI::App& command, CompileArguments& arguments) {
+  command.add_option("--dim", arguments.dims, "value of a dimension: rows=512 (repeatable)");
+  command.add_option("--disable", arguments.disable, "pass or feature to switch off (repeatable)");
+  command.add_flag("--no-fuse", arguments.no_fuse, "one kernel for each operator, to compare");
+}
+
+}  // namespace
+
 void CompileArguments::add_to(CLI::App& command) {
   command.add_option("FILE", file, "graph (.tn or .json; - for stdin)")->required();
   command.add_option("--target", target, "cpu, cuda, auto, or an architecture such as sm_90a")->capture_default_str();
-  command.add_option("--dim", dims, "value of a dimension: rows=512 (repeatable)");
-  command.add_option("--disable", disable, "pass or feature to switch off (repeatable)");
-  command.add_flag("--no-fuse", no_fuse, "one kernel for each operator, to compare");
+  add_common(command, *this);
+}
+
+void TimingArguments::add_to(CLI::App& command, double& seconds) {
+  command.add_option("FILES", files, "graphs (.tn or .json)")->required();
+  command.add_option("--target", compile.target, "cpu, cuda or auto")->capture_default_str();
+  add_common(command, compile);
+  command.add_option("--seconds", seconds, "time for each measurement")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_flag("--json", json, "as JSON");
+  command.add_option("-o,--output", output, "file to write the JSON to as well");
 }
 
 Options CompileArguments::options() const {

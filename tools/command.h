@@ -27,6 +27,16 @@ struct CompileArguments {
   Bindings bindings() const;  ///< Error(argument) for malformed entries
 };
 
+/// Options of the subcommands that time graphs on a device.
+struct TimingArguments {
+  std::vector<std::string> files;
+  CompileArguments compile;  ///< its FILE is not used
+  bool json = false;
+  std::string output;  ///< file of the JSON; empty: none
+
+  void add_to(CLI::App& command, double& seconds);
+};
+
 /// "name=value" cut in two; Error(argument) when there is no '='.
 std::pair<std::string, std::string> key_value(const std::string& text, const std::string& what);
 

@@ -19,12 +19,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct TuneArguments {
-  std::vector<std::string> files;
-  CompileArguments compile;  ///< its FILE is not used
+struct TuneArguments : TimingArguments {
   double seconds = src::TuneSettings{}.seconds;
-  bool again = false, json = false;
-  std::string output;  ///< file of the JSON; empty: none
+  bool again = false;
 };
 
 // A bar on the terminal's last line; nothing where stderr is no terminal.
@@ -156,17 +153,8 @@ int tune(const TuneArguments& arguments) {
 void add_tune(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<TuneArguments>();
   CLI::App* command = app.add_subcommand("tune", "Try several schedules for each kernel and keep the fastest");
-  command->add_option("FILES", arguments->files, "graphs (.tn or .json)")->required();
-  command->add_option("--target", arguments->compile.target, "cpu, cuda or auto")->capture_default_str();
-  command->add_option("--dim", arguments->compile.dims, "value of a dimension: rows=512 (repeatable)");
-  command->add_option("--disable", arguments->compile.disable, "pass or feature to switch off (repeatable)");
-  command->add_flag("--no-fuse", arguments->compile.no_fuse, "one kernel for each operator");
-  command->add_option("--seconds", arguments->seconds, "time for each measurement")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  arguments->add_to(*command, arguments->seconds);
   command->add_flag("--again", arguments->again, "also kernels that are tuned already");
-  command->add_flag("--json", arguments->json, "as JSON");
-  command->add_option("-o,--output", arguments->output, "file to write the JSON to as well");
   command->callback([arguments, &action] { action = [arguments] { return tune(*arguments); }; });
 }
 

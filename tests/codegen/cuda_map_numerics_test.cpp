@@ -1,0 +1,221 @@
+// Map kernels of generated CUDA on the host: every operator, cast and view, and the ways that elements are walked.
+#include "codegen/schedule.h"
+#include "ir/op.h"
+#include "tests/codegen/cuda_numerics.h"
+#include "tests/codegen/text_checks.h"
+
+namespace tenon::codegen {
+namespace {
+
+// The map ops that take `dtype`.
+std::vector<const ir::OpInfo*> maps_of(DType dtype) {
+  std::vector<const ir::OpInfo*> ops;
+  for (const ir::OpInfo& op : ir::all_ops())
+    if (op.kind == ir::Kind::map && ir::accepts(op.accepts, dtype) && op.attributes.empty()) ops.push_back(&op);
+  return ops;
+}
+
+// Each of `ops` on a, b, c (and p where a condition is wanted), a result of its own.
+std::string graph_of_maps(DType dtype, const std::vector<const ir::OpInfo*>& ops) {
+  const std::string type(name_of(dtype));
+  std::string text = "graph g(a: " + type + "[67], b: " + type + "[67], c: " + type + "[67], p: bool[67]) {\n";
+  std::string results;
+  for (const ir::OpInfo* op : ops) {
+    const std::string name(op->name);
+    const char* arguments[] = {"a", "a, b", "a, b, c"};
+    text += "  r_" + name + " = " + name + "(" + (name == "where" ? "p, b, c" : arguments[op->operands - 1]) + ")\n";
+    results += (results.empty() ? "r_" : ", r_") + name;
+  }
+  return text + "  return " + results + "\n}";
+}
+
+class CudaMapOfDType : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(CudaNumerics, CudaMapOfDType, testing::ValuesIn(kAllDTypes),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST_P(CudaMapOfDType, MapsComputeWhatTheTableSays) { expect_right(graph_of_maps(GetParam(), maps_of(GetParam()))); }
+
+TEST_P(CudaMapOfDType, MapsCompileEverywhere) {
+  const std::vector<const ir::OpInfo*> ops = maps_of(GetParam());
+  for (std::size_t first = 0; first < ops.size(); first += 16) {
+    const auto begin = ops.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = ops.begin() + static_cast<std::ptrdiff_t>(std::min(first + 16, ops.size()));
+    test::expect_compiles_everywhere(one_cuda_kernel(graph_of_maps(GetParam(), {begin, end})).source);
+  }
+}
+
+TEST_P(CudaMapOfDType, CastsToEveryOther) {
+  std::string text, results;
+  for (const DType to : kAllDTypes) {
+    const std::string name(name_of(to));
+    text += "  c_" + name + " = cast(x, dtype=" + name + ")\n";
+    results += (results.empty() ? "c_" : ", c_") + name;
+  }
+  const bool sixteen_bits = size_of(GetParam()) == 2;  // then x holds every pattern
+  expect_right("graph g(x: " + std::string(name_of(GetParam())) + (sixteen_bits ? "[65536]" : "[1000]") + ") {\n" +
+               text + "  return " + results + "\n}");
+}
+
+TEST(CudaMapNumerics, BitcastsKeepTheBits) {
+  expect_right("graph g(x: i32[100]) { a = bitcast(x, dtype=f32); return a }");
+  expect_right("graph g(y: i16[100]) { b = bitcast(neg(y), dtype=bf16); c = bitcast(b, dtype=i16); return b, c }");
+  expect_right("graph g(z: u8[100]) { d = bitcast(z, dtype=f8e5m2); return d }");
+}
+TEST(CudaMapNumerics, Views) {
+  expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}});
+  expect_right(
+      "graph g(x: f32[6, 4]) { y = neg(reshape(x, shape=[3, 8])); z = neg(reshape(flip(x), shape=[4, 6])); return y }");
+  expect_right("graph g(x: bf16[rows, 8], y: bf16[rows, 24]) { z = exp(concat(x, y, axis=1)); return z }",
+               {{"rows", 9}});
+  expect_right("graph g(x: f32[rows, 8]) { z = exp(pad(x, low=[1, 2], high=[0, 3], value=2)); return z }",
+               {{"rows", 9}});
+  expect_right(
+      "graph g(x: f32[20, 9]) { z = exp(slice(x, axis=[0, 1], start=[1, 8], stop=[20, 0], step=[3, -2])); return z }");
+  expect_right("graph g(t: f16[10, 8], i: i32[rows]) { z = exp(take(t, i)); return z }", {{"rows", 21}});
+  expect_right("graph g(x: f32[rows, 6]) { s = sum(pad(x, low=[0, 1], high=[0, 1]), axis=1); return s }",
+               {{"rows", 9}});
+}
+
+const MapSchedule& map_schedule(const CudaKernel& run) { return std::get<MapSchedule>(run.kernel.schedule); }
+
+TEST_P(CudaMapOfDType, TransposesThroughSharedMemory) {
+  const CudaKernel run =
+      expect_right("graph g(x: " + std::string(name_of(GetParam())) + "[rows, columns]) { y = transpose(x); return y }",
+                   {{"rows", 48}, {"columns", 80}});
+  EXPECT_EQ(map_schedule(run).tile_axis, 0);
+  EXPECT_EQ(map_schedule(run).tile_vector, 16 / size_of(GetParam()));
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaMapNumerics, TransposesOfAnyExtent) {
+  for (const auto& [rows, columns] : {std::pair{1, 70}, {70, 1}, {33, 66}, {97, 20}, {130, 65}}) {
+    const CudaKernel run =
+        expect_right("graph g(x: bf16[m, n]) { y = add(transpose(x), 1.0); return y }", {{"m", rows}, {"n", columns}});
+    EXPECT_EQ(map_schedule(run).tile_axis, rows > 1 && columns > 1 ? 0 : -1);
+  }
+  const CudaKernel small = expect_right("graph g(x: f32[37, 41]) { y = neg(transpose(x)); return y }");
+  EXPECT_EQ(print(small.kernel.schedule), "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
+}
+
+TEST(CudaMapNumerics, TransposesWithBatchesBroadcastsAndOtherOperands) {
+  const CudaKernel batched = expect_right(
+      "graph g(x: f32[2, rows, 3, 40], z: f32[40], r: f32[2, 3, 40, rows]) {\n"
+      "  t = transpose(x, perm=[0, 2, 3, 1])\n  y = add(mul(t, reshape(z, shape=[40, 1])), r)\n  return y\n}",
+      {{"rows", 36}});
+  EXPECT_GE(map_schedule(batched).tile_axis, 0);
+  const CudaKernel two = expect_right(
+      "graph g(x: f16[rows, 40], y: f64[rows, 40]) { z = add(cast(transpose(x), dtype=f64), transpose(y)); return z }",
+      {{"rows", 50}});
+  EXPECT_EQ(map_schedule(two).tile_vector, 8);
+  test::expect_compiles_everywhere(two.source);
+}
+
+TEST(CudaMapNumerics, TransposesOfPaddedAndSlicedOperands) {
+  expect_right("graph g(x: f32[rows, 40]) { y = exp(transpose(pad(x, low=[1, 2], high=[0, 3], value=2))); return y }",
+               {{"rows", 41}});
+  expect_right("graph g(x: f32[rows, 40], y: f32[rows, 24]) { z = transpose(concat(x, y, axis=1)); return z }",
+               {{"rows", 41}});
+  expect_right(
+      "graph g(x: bf16[64, 80]) { y = transpose(slice(x, axis=[0, 1], start=[1, 8], stop=[64, 80])); return y }");
+}
+
+TEST(CudaMapNumerics, TransposedResultsLeaveThroughSharedMemory) {
+  for (const char* dtype : {"bf16", "f32", "u8", "f64"}) {
+    const std::string text = "graph g(x: " + std::string(dtype) + "[m, n], r: " + dtype +
+                             "[m]) {\n  y = add(x, reshape(r, shape=[m, 1]))\n"
+                             "  z = transpose(y)\n  return y, z\n}";
+    const CudaKernel run = expect_right(text, {{"m", 48}, {"n", 80}});
+    EXPECT_EQ(map_schedule(run).tile_axis, 0);
+    test::expect_lines(run.source.text, {".put(row, column, y", "__syncthreads();", "flush_tile<"});
+    test::expect_compiles_everywhere(run.source);
+    expect_right(text, {{"m", 33}, {"n", 70}});
+  }
+}
+
+TEST(CudaMapNumerics, ShortAxesAreTransposedWithoutATile) {
+  const CudaKernel run = expect_right("graph g(x: f32[rows, 3]) { y = transpose(x); return y }", {{"rows", 40}});
+  EXPECT_EQ(map_schedule(run).tile_axis, -1);
+  const CudaKernel permuted = expect_right(
+      "graph g(x: bf16[2, rows, 3, 16]) { y = neg(transpose(x, perm=[0, 2, 1, 3])); return y }", {{"rows", 40}});
+  EXPECT_EQ(print(permuted.kernel.schedule), "map threads=256 vector=8 unroll=1");
+}
+
+TEST(CudaMapNumerics, OddRowsInVectors) {
+  const std::string biased =
+      "graph g(x: bf16[rows, 37], b: bf16[37], s: f32[rows, 1]) {\n"
+      "  y = add(add(x, b), cast(s, dtype=bf16))\n  z = cast(y, dtype=f32)\n  return y, z\n}";
+  const CudaKernel run = expect_right(biased, {{"rows", 75}});
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=4 flat unroll=1");
+  expect_right(biased, {{"rows", 1}});
+  expect_right(biased, {{"rows", 75}}, [](Kernel& kernel) { kernel.wide_index = true; });
+  // rows shorter than a vector, of a known and an unknown extent
+  expect_right("graph g(x: bf16[rows, 3], b: bf16[3]) { y = mul(x, b); return y }", {{"rows", 43}});
+  expect_right("graph g(x: bf16[2, rows, n], b: bf16[n]) { y = mul(x, b); return y }", {{"rows", 43}, {"n", 3}});
+  expect_right("graph g(x: f16[rows, 5, n], b: f16[5, 1]) { y = mul(x, b); return y }", {{"rows", 7}, {"n", 13}});
+}
+
+TEST(CudaMapNumerics, MisalignedSlicesInVectors) {
+  const CudaKernel run = expect_right(
+      "graph g(x: bf16[rows, 40]) { y = exp(slice(x, axis=[1], start=[1], stop=[40])); return y }", {{"rows", 21}});
+  EXPECT_TRUE(map_schedule(run).flat);
+  expect_right("graph g(x: f32[rows, 40]) { y = exp(slice(x, axis=[1], start=[0], stop=[40], step=[3])); return y }",
+               {{"rows", 21}});
+  expect_right("graph g(x: bf16[rows, 31], y: bf16[rows, 10]) { z = exp(concat(x, y, axis=1)); return z }",
+               {{"rows", 21}});
+}
+
+TEST(CudaMapNumerics, PairsOfARotation) {
+  const CudaKernel run = expect_right(
+      "graph rotary(x: bf16[3, rows, 32], c: bf16[rows, 32], s: bf16[rows, 32]) {\n"
+      "  p = reshape(x, shape=[3, rows, 16, 2])\n"
+      "  even = slice(p, axis=[-1], start=[0], stop=[1])\n  odd = slice(p, axis=[-1], start=[1], stop=[2])\n"
+      "  turned = reshape(concat(neg(odd), even, axis=-1), shape=[3, rows, 32])\n"
+      "  y = add(mul(x, c), mul(turned, s))\n  return y\n}",
+      {{"rows", 10}});
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=8 unroll=1");
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaMapNumerics, EveryCandidateOfAMapIsRight) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const char* text : {"graph g(x: bf16[m, n]) { y = exp(transpose(x)); return y }",
+                           "graph g(x: bf16[m, n], b: bf16[n]) { y = mul(x, b); return y }"}) {
+    for (const auto& [rows, columns] : {std::pair{40, 72}, {41, 35}}) {
+      const Bindings sizes = {{"m", rows}, {"n", columns}};
+      const auto candidates = candidate_schedules(one_cuda_kernel(text, sizes).kernel, target);
+      ASSERT_GE(candidates.size(), 5U);
+      EXPECT_EQ(print(candidates[0]), print(one_cuda_kernel(text, sizes).kernel.schedule));
+      for (const Schedule& schedule : candidates)
+        expect_right(text, sizes, [&](Kernel& kernel) { kernel.schedule = schedule; });
+    }
+  }
+}
+
+TEST(CudaMapNumerics, RandomBitsAreTheInterpreters) {
+  expect_right(
+      "graph g(seed: i64) { a = random_uniform(seed, shape=[101]); b = random_uniform(seed, shape=[64], stream=3); "
+      "return a }");
+  expect_right("graph g(seed: i64, x: f32[rows, 8]) { y = dropout(x, seed, p=0.25); return y }", {{"rows", 10}});
+  expect_right("graph g(seed: i64) { y = random_normal(seed, shape=[100]); return y }");
+  // four words of a block at once, also across the ends of rows; and where a vector begins inside a block
+  const std::string odd =
+      "graph g(seed: i64, x: bf16[rows, 13], r: bf16[13]) {\n"
+      "  y = add(dropout(x, seed, p=0.25), r)\n  return y\n}";
+  test::expect_lines(expect_right(odd, {{"rows", 10}}).source.text, {"random_elements<8>("});
+  expect_right(
+      "graph g(seed: i64) { y = slice(random_uniform(seed, shape=[101]), axis=[0], start=[3], stop=[99]); return y }");
+}
+
+TEST(CudaMapNumerics, WideOffsetsGiveTheSame) {
+  const auto widen = [](Kernel& kernel) { kernel.wide_index = true; };
+  expect_right("graph g(x: f32[rows, 41]) { y = add(transpose(x), 1.0); return y }", {{"rows", 38}}, widen);
+  expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}}, widen);
+}
+
+TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
+  expect_right("graph g(x: bf16[n]) { y = mul(x, x); return y }", {{"n", 1003}},
+               [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
+}
+
+}  // namespace
+}  // namespace tenon::codegen

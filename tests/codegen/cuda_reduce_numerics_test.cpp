@@ -1,0 +1,215 @@
+// Reduce kernels of generated CUDA on the host: every reduction, by every kind of team, and what is fused around it.
+#include "codegen/schedule.h"
+#include "ir/op.h"
+#include "tests/codegen/cuda_numerics.h"
+
+namespace tenon::codegen {
+namespace {
+
+ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
+const ReduceSchedule& schedule_of(const CudaKernel& run) { return std::get<ReduceSchedule>(run.kernel.schedule); }
+
+// A block of a warp for a row: the smallest that has the parts of larger ones.
+ReduceSchedule& by_blocks(Kernel& kernel) {
+  ReduceSchedule& schedule = reduce_schedule(kernel);
+  schedule.mapping = RowMapping::block;
+  schedule.threads = 32;
+  return schedule;
+}
+
+std::string all_reductions(DType dtype, const std::string& shape, const std::string& axis) {
+  std::string text = "graph g(x: " + std::string(name_of(dtype)) + shape + ") {\n";
+  std::string results;
+  for (const ir::OpInfo& op : ir::all_ops()) {
+    if (op.kind != ir::Kind::reduce || !ir::accepts(op.accepts, dtype)) continue;
+    const std::string name(op.name);
+    text += "  r_" + name + " = " + name + "(x" + axis + ")\n";
+    results += (results.empty() ? "r_" : ", r_") + name;
+  }
+  return text + "  return " + results + "\n}";
+}
+
+class CudaReduceOfDType : public testing::TestWithParam<DType> {};
+INSTANTIATE_TEST_SUITE_P(CudaNumerics, CudaReduceOfDType, testing::ValuesIn(kAllDTypes),
+                         [](const auto& test) { return std::string(name_of(test.param)); });
+
+TEST_P(CudaReduceOfDType, ReductionsByAWarp) {
+  const CudaKernel run = expect_right(all_reductions(GetParam(), "[rows, 48]", ", axis=1"), {{"rows", 5}});
+  EXPECT_EQ(schedule_of(run).mapping, RowMapping::warp);
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaReduceNumerics, ReductionsByABlock) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i8}) {
+    const CudaKernel run = expect_right(all_reductions(dtype, "[rows, 5001]", ", axis=1"), {{"rows", 2}});
+    EXPECT_EQ(schedule_of(run).mapping, RowMapping::block);
+  }
+}
+
+TEST(CudaReduceNumerics, ReductionsByAThread) {
+  const CudaKernel run = expect_right(all_reductions(DType::f32, "[rows, 2]", ", axis=1"), {{"rows", 150}});
+  EXPECT_EQ(schedule_of(run).mapping, RowMapping::thread);
+}
+
+TEST(CudaReduceNumerics, ReductionsAlongColumns) {
+  const CudaKernel run = expect_right(all_reductions(DType::f32, "[19, columns]", ", axis=0"), {{"columns", 45}});
+  EXPECT_EQ(schedule_of(run).mapping, RowMapping::column);
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaReduceNumerics, ReductionsOverSeveralAxes) {
+  expect_right(all_reductions(DType::f32, "[3, rows, 5, 8]", ", axis=[0, 2]"), {{"rows", 7}});
+  expect_right(all_reductions(DType::bf16, "[3, rows, 5, 8]", ", axis=[1, 3]"), {{"rows", 7}});
+  expect_right(all_reductions(DType::i32, "[rows, 5]", ""), {{"rows", 70}});
+}
+
+TEST(CudaReduceNumerics, NothingReducedGivesTheIdentity) {
+  expect_right("graph g(x: f32[4, rows]) { s = sum(x, axis=1); m = max(x, axis=1); return s, m }", {{"rows", 0}});
+}
+
+TEST(CudaReduceNumerics, AReductionOfOneElementIsTheElement) {
+  expect_right(all_reductions(DType::f16, "[rows, 1]", ", axis=1"), {{"rows", 9}});
+}
+
+TEST(CudaReduceNumerics, Softmax) {
+  for (const char* columns : {"1", "5", "8", "100", "1000", "rows"})
+    expect_right(std::string("graph g(x: f32[rows, ") + columns + "]) { y = softmax(x); return y }", {{"rows", 77}});
+}
+
+TEST(CudaReduceNumerics, RowsInRegistersOrReadAgain) {
+  const std::string text =
+      "graph g(x: bf16[rows, 512], w: bf16[512], b: bf16[512]) { y = layer_norm(x, w, b); return y }";
+  const CudaKernel run = expect_right(text, {{"rows", 3}});
+  EXPECT_TRUE(schedule_of(run).persistent);
+  expect_right(text, {{"rows", 3}}, [](Kernel& kernel) { reduce_schedule(kernel).persistent = false; });
+}
+
+TEST(CudaReduceNumerics, NormsWithWhatSurroundsThem) {
+  expect_right(
+      "graph g(x: bf16[rows, 256], r: bf16[rows, 256], w: bf16[256]) {\n"
+      "  s = add(x, r)\n  y = rms_norm(s, w)\n  return s, y\n}",
+      {{"rows", 3}});
+  expect_right("graph g(x: f32[rows, 50]) { y = log_softmax(x); return y }", {{"rows", 3}});
+  expect_right("graph g(x: f32[rows, 50], t: i64[rows]) { y = cross_entropy(x, t); return y }", {{"rows", 3}});
+  expect_right("graph g(x: f32[20, n]) { y = var(x, axis=0); z = sub(x, mean(x, axis=0)); return y, z }", {{"n", 40}});
+}
+
+TEST(CudaReduceNumerics, StatisticsStoredBesideTheRowsThatNeedThem) {
+  expect_right(
+      "graph g(x: bf16[rows, 257], dy: bf16[rows, 257]) {\n"
+      "  real = cast(x, dtype=f32)\n  m = mean(real, axis=1, keepdims=true)\n  centred = sub(real, m)\n"
+      "  rstd = rsqrt(add(mean(mul(centred, centred), axis=1, keepdims=true), 0.01))\n"
+      "  normal = mul(centred, rstd)\n  g = cast(dy, dtype=f32)\n"
+      "  dx = mul(rstd, sub(g, mul(normal, mean(mul(g, normal), axis=1, keepdims=true))))\n  return m, rstd, dx\n}",
+      {{"rows", 33}});
+}
+
+TEST(CudaReduceNumerics, PartsOfRowsAreCombinedByASecondFunction) {
+  const auto in_parts = [](Kernel& kernel) { by_blocks(kernel).splits = 3; };
+  for (const DType dtype : {DType::f32, DType::i8}) {
+    const CudaKernel run = expect_right(all_reductions(dtype, "[3, 1501]", ", axis=1"), {}, in_parts);
+    EXPECT_FALSE(run.source.finish_entry.empty());
+  }
+  test::expect_compiles_everywhere(
+      expect_right("graph g(x: f32[n]) { s = sum(x); a = argmin(x); return s, a }", {{"n", 2099}}, in_parts).source);
+  expect_right("graph g(x: bf16[2048]) { y = exp(x); s = mean(y); return y, s }", {}, in_parts);
+}
+
+TEST(CudaReduceNumerics, ColumnsInVectorsAndParts) {
+  const auto in_parts = [](Kernel& kernel) {
+    EXPECT_EQ(reduce_schedule(kernel).mapping, RowMapping::column);
+    reduce_schedule(kernel).threads = 64;
+    reduce_schedule(kernel).splits = 2;
+  };
+  for (const DType dtype : {DType::f64, DType::u8}) {
+    const CudaKernel run = expect_right(all_reductions(dtype, "[37, 24]", ", axis=0"), {}, in_parts);
+    EXPECT_GT(schedule_of(run).vector, 1);
+  }
+  expect_right("graph g(x: bf16[19, n], w: bf16[n]) { y = mul(sum(mul(x, w), axis=0), w); return y }", {{"n", 48}});
+  expect_right("graph g(x: bf16[19, 48]) { y = softmax(x, axis=0); v = var(x, axis=0); return y, v }");
+  test::expect_compiles_everywhere(
+      expect_right("graph g(x: bf16[40, 24], s: bf16[40, 1]) { y = mul(x, s); c = sum(y, axis=0); return y, c }", {},
+                   in_parts)
+          .source);
+}
+
+TEST(CudaReduceNumerics, RowsThatVectorsDoNotDivideArePeeled) {
+  const auto again = [](Kernel& kernel) {
+    reduce_schedule(kernel).persistent = false;
+    reduce_schedule(kernel).unroll = 2;
+    reduce_schedule(kernel).threads = 64;
+  };
+  for (const char* columns : {"257", "1002"})
+    for (const char* dtype : {"f32", "bf16"}) {
+      const std::string type(dtype), shape = std::string("[3, ") + columns + "]";
+      const std::string softmax =
+          "graph g(x: " + type + shape + ") { y = softmax(x); a = argmax(x, axis=1); return y, a }";
+      const std::string norm = "graph g(x: " + type + shape + ", r: " + type + shape + ", w: bf16[" + columns +
+                               "]) {\n  s = add(x, r)\n  y = rms_norm(s, cast(w, dtype=" + type +
+                               "))\n  return s, y\n}";
+      for (const std::string& text : {softmax, norm}) {
+        const CudaKernel run = expect_right(text);
+        EXPECT_TRUE(schedule_of(run).peeled);
+        test::expect_compiles_everywhere(run.source);
+        expect_right(text, {}, again);
+      }
+    }
+  expect_right("graph g(x: f16[rows, n]) { y = layer_norm(x); return y }", {{"rows", 3}, {"n", 777}});
+}
+
+TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
+  const auto of_two = [](Kernel& kernel) {
+    ReduceSchedule& schedule = by_blocks(kernel);
+    schedule.cluster = 2;
+    schedule.online = false;
+    schedule.unroll = 1;
+    schedule.row_elements = 32;
+    schedule.persistent = true;
+  };
+  for (const char* columns : {"1024", "1999"}) {
+    const std::string shape = std::string("[3, ") + columns + "]";
+    for (const char* dtype : {"f32", "bf16"}) {
+      const CudaKernel run = expect_right(
+          "graph g(x: " + std::string(dtype) + shape + ") { y = softmax(x); a = argmin(x, axis=1); return y, a }", {},
+          of_two);
+      EXPECT_EQ(run.source.launch.cluster, 2);
+      test::expect_compiles_for(run.source, {"sm_90a", "sm_100a", "sm_120"});
+    }
+    expect_right("graph g(x: f16" + shape + ") { y = layer_norm(x); return y }", {}, of_two);
+  }
+}
+
+TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
+  const auto online = [](int unroll) {
+    return [unroll](Kernel& kernel) {
+      ReduceSchedule& schedule = reduce_schedule(kernel);
+      schedule.persistent = false;
+      schedule.online = true;
+      schedule.unroll = unroll;
+    };
+  };
+  for (const auto& [columns, unroll] : {std::pair{"600", 1}, {"1003", 4}}) {
+    const std::string shape = std::string("[3, ") + columns + "]";
+    expect_right("graph g(x: f32" + shape + ") { y = softmax(x); return y }", {}, online(unroll));
+    expect_right("graph g(x: f64" + shape + ") { y = logsumexp(x, axis=1); return y }", {}, online(unroll));
+    const CudaKernel run = expect_right(
+        "graph g(x: bf16" + shape + ", t: i64[3]) { y = cross_entropy(x, t); return y }", {}, online(unroll));
+    const auto& body = run.kernel.body;  // the logit is gathered, not summed
+    EXPECT_EQ(
+        std::count_if(body.begin(), body.end(), [](const Instr& instr) { return instr.kind == InstrKind::reduce; }), 2);
+    test::expect_compiles_everywhere(run.source);
+    // Vectors that hold nothing but -inf come before and after others; a row is -inf throughout.
+    expect_right("graph g(x: f32" + shape + ", n: i32[3, 1]) {\n  i = iota(shape=[3, " + columns +
+                     "], axis=1, dtype=i32)\n  y = softmax(where(greater(mod(i, 400), mul(n, 10)), x, -inf))\n"
+                     "  return y\n}",
+                 {}, online(unroll));
+  }
+}
+
+TEST(CudaReduceNumerics, WideOffsetsGiveTheSame) {
+  expect_right("graph g(x: f32[rows, 100]) { y = softmax(x); a = argmax(x, axis=1); return y, a }", {{"rows", 3}},
+               [](Kernel& kernel) { kernel.wide_index = true; });
+}
+
+}  // namespace
+}  // namespace tenon::codegen
