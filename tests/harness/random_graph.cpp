@@ -288,7 +288,7 @@ class Generator {
   }
 
   bool slice(ValueId x) {
-    const Shape& shape = graph_.type(x).shape;
+    const Shape shape = graph_.type(x).shape;
     Ints axes, steps;
     std::vector<Dim> starts, stops;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -335,7 +335,7 @@ class Generator {
   }
 
   bool take(ValueId x) {
-    const Shape& shape = graph_.type(x).shape;
+    const Shape shape = graph_.type(x).shape;  // a new input moves the graph's values
     if (shape.empty()) return false;
     const DType dtype = chance(0.5) ? DType::i32 : DType::i64;
     const auto old =
