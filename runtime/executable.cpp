@@ -146,6 +146,7 @@ void Executable::Impl::forget(const std::string& key) const {
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
                                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
                                      void* stream) const {
+  const runtime::NvtxRange range(nvtx, launch.kernel->kernel.name);
   constexpr std::size_t kMostOperands = 256;
   void* pointers[kMostOperands];
   const std::size_t count = launch.pointers.size();
@@ -217,6 +218,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::for
 void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
                            const Bindings& bindings) const {
   const ir::Graph& graph = impl_->plan.graph;
+  const runtime::NvtxRange range(impl_->nvtx, graph.name);
   check_count(inputs.size(), graph.inputs.size(), "input");
   check_count(outputs.size(), graph.outputs.size(), "output");
   for (std::size_t i = 0; i < inputs.size(); ++i)

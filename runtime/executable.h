@@ -17,6 +17,7 @@
 #include "codegen/kernel.h"
 #include "ir/fusion/plan.h"
 #include "runtime/backend.h"
+#include "runtime/nvtx.h"
 #include "runtime/replay.h"
 #include "tenon/compile.h"
 
@@ -147,8 +148,9 @@ struct Executable::Impl {
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
   runtime::LowerGroup lower_group;
-  runtime::Tuner tuner;  ///< empty: schedules are not searched
-  bool replay = false;   ///< a run is recorded the first time and repeated as one call
+  runtime::Tuner tuner;                 ///< empty: schedules are not searched
+  bool replay = false;                  ///< a run is recorded the first time and repeated as one call
+  const runtime::Nvtx* nvtx = nullptr;  ///< is told of each run and kernel; null: nobody is
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last

@@ -42,7 +42,7 @@ constexpr Variable kVariables[] = {
      [](Options& options, const std::string& text) { options.print = words(text); }},
     {"TENON_DISABLE",
      "passes and features switched off: fuse, attention, siblings, windows, duplicate, dependent_launch, calibration, "
-     "tuned, or a pass's name",
+     "tuned, nvtx, or a pass's name",
      [](Options& options, const std::string& text) { options.disable = words(text); }},
     {"TENON_REPLAY", "1 repeats runs of several kernels as CUDA graphs",
      [](Options& options, const std::string& text) { options.replay = text != "0"; }},
@@ -56,6 +56,8 @@ constexpr Variable kVariables[] = {
      [](Options& options, const std::string& text) {
        options.cache_bytes = number<std::uint64_t>("TENON_CACHE_BYTES", text);
      }},
+    {"NVTX_INJECTION64_PATH", "set by NVIDIA's profilers: the tool that is told of each run and kernel",
+     [](Options& options, const std::string& text) { options.nvtx_tool = text; }},
     {"TENON_NVRTC_PATH", "libnvrtc, or the folder that holds it",
      [](Options& options, const std::string& text) { options.nvrtc_path = text; }},
     {"TENON_DEVICE", "CUDA device number",

@@ -113,6 +113,7 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
   };
   auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_group);
   impl->replay = options.replay;
+  if (!options.disable.count("nvtx")) impl->nvtx = runtime::Nvtx::attach(options.nvtx_tool);
   if (options.tune)
     impl->tuner = [tunings, options](const Executable::Impl& executable, const runtime::LaunchRecord& record,
                                      std::span<const Buffer> inputs, std::span<const Buffer> outputs) {

@@ -84,7 +84,7 @@ int doctor(bool json) {
   }
   text += "\nenvironment variables\n";
   for (const EnvironmentVariable& v : environment())
-    text += fmt::format("  {:<18} {:<12} {}\n", v.name, v.value.empty() ? "(unset)" : v.value, v.doc);
+    text += fmt::format("  {:<21} {:<12} {}\n", v.name, v.value.empty() ? "(unset)" : v.value, v.doc);
   write_output("-", text);
   return fine;
 }

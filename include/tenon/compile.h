@@ -39,6 +39,9 @@ struct Options {
                       ///< checks and times them, and keeps the fastest in the disk cache (TENON_TUNE). Once kept it is
                       ///< used with and without this option, unless `disable` has "tuned"
 
+  std::string nvtx_tool;  ///< NVTX_INJECTION64_PATH, which NVIDIA's profilers set: the library of the tool that is told
+                          ///< of each run and kernel (an NVTX range each), unless `disable` has "nvtx"; empty: no tool
+
   std::string nvrtc_path;  ///< TENON_NVRTC_PATH: libnvrtc, or its folder; empty: search
   int device = 0;          ///< CUDA ordinal
   int threads = 0;         ///< CPU threads; 0: as many as the process may use (TENON_THREADS)
