@@ -143,3 +143,23 @@ def _(device):
     ids = torch.randint(0, 50257, (16, 4096), device=device)
     return (lambda ids, tokens, positions: tokens[ids] + positions), [
         ids, randn(device, 50257, 1024), randn(device, 4096, 1024)]
+
+
+# The CPU target's: f32, as CPUs compute.
+
+for n in (8192, 4096):
+    on_inputs(f"gelu_f32_{n}x{n}", lambda x: F.gelu(x, approximate="tanh"), (n, n), dtype="f32")
+for r, c in ((16384, 4096), (16384, 1024), (4096, 50257)):
+    on_inputs(f"softmax_f32_{r}x{c}", lambda x: torch.softmax(x, -1), (r, c), dtype="f32")
+for r, c in ((16384, 4096), (32768, 1024)):
+    on_inputs(f"layernorm_f32_{r}x{c}", layer_norm, (r, c), (c,), (c,), dtype="f32")
+for r, c in ((16384, 4096), (65536, 257)):
+    on_inputs(f"sum_cols_f32_{r}x{c}", lambda x: x.sum(0), (r, c), dtype="f32")
+for r, c in ((8192, 8192), (4095, 4097)):
+    on_inputs(f"transpose_f32_{r}x{c}", lambda x: x.t().contiguous(), (r, c), dtype="f32")
+on_inputs("transpose_bf16_8192x8192", lambda x: x.t().contiguous() + 1, (8192, 8192))
+
+
+@case("cross_entropy_f32_4096x50304")
+def _(device):
+    return F.cross_entropy, [randn(device, 4096, 50304, dtype="f32"), torch.randint(0, 50304, (4096,), device=device)]

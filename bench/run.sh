@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Tenon and its peers on the benchmark cases, in one go on one device.
 #     bench/run.sh BUILD_FOLDER RESULTS_FOLDER [REGEX]
-# REGEX picks cases by name (default: all). From the environment: TARGET (cuda or cpu), SECONDS_EACH (0.2; time for each
-# measurement), PEERS (eager,compile; max is torch.compile's max-autotune), BUDGET (seconds after which the peers begin
-# no case). Writes tenon.json, peers.json (where Python finds PyTorch), machine.txt, table.md and chart.svg. Exit code 1
+# REGEX picks cases by name (default: all). From the environment: TARGET (cuda, or cpu with the cases of cases/cpu),
+# SECONDS_EACH (0.2; time for each measurement), PEERS (eager,compile; max is torch.compile's max-autotune), BUDGET
+# (seconds after which the peers begin no case). Writes tenon.json, peers.json (where Python finds PyTorch), machine.txt, table.md and chart.svg. Exit code 1
 # when a case failed or left an element unwritten.
 set -uo pipefail
 if [ $# -lt 2 ]; then
@@ -16,10 +16,11 @@ regex=${3:-.}
 target=${TARGET:-cuda} seconds=${SECONDS_EACH:-0.2}
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit 2
 
-cases=()
-for file in cases/*.tn; do
-  name=${file#cases/}
-  grep -qE -- "$regex" <<<"${name%.tn}" && cases+=("$file")
+cases=() names='' folder=cases
+[ "$target" = cpu ] && folder=cases/cpu
+for file in $folder/*.tn; do
+  name=${file##*/}
+  grep -qE -- "$regex" <<<"${name%.tn}" && cases+=("$file") && names+="|${name%.tn}"
 done
 [ ${#cases[@]} -gt 0 ] || { echo "no case matches $regex" >&2; exit 2; }
 
@@ -33,7 +34,7 @@ code=0
 "$tenon" bench "${cases[@]}" --target "$target" --seconds "$seconds" -o "$results/tenon.json" || code=1
 peers=()
 if python3 -c 'import torch' 2>/dev/null; then
-  python3 peers.py --cases "$regex" --peers "${PEERS:-eager,compile}" --device "$target" --seconds "$seconds" \
+  python3 peers.py --cases "^(${names#|})\$" --peers "${PEERS:-eager,compile}" --device "$target" --seconds "$seconds" \
     --budget "${BUDGET:-inf}" --out "$results/peers.json" && peers=("$results/peers.json")
 else
   echo "no PyTorch here: no peers"

@@ -46,11 +46,12 @@ struct ReduceSchedule {
   int unroll = 1;       ///< CUDA, not persistent: steps of the loop over a row whose loads are in flight together
   bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
   bool online = false;  ///< CUDA: a maximum and the exponentials shifted by it are summed in one sweep, rescaled
-  bool streaming = false;   ///< CUDA: element stores bypass the caches
-  bool persistent = false;  ///< the row stays in registers between rounds instead of being read again
-  int row_elements = 0;     ///< persistent: capacity per thread, in elements
-  std::int64_t grain = 0;   ///< CPU: rows of one task
-  int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
+  bool streaming = false;   ///< element stores bypass the caches
+  bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
+                            ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
+  int row_elements = 0;    ///< CUDA, persistent: capacity per thread, in elements
+  std::int64_t grain = 0;  ///< CPU: rows of one task
+  int splits = 1;          ///< parts of the reduced axes reduced in parallel when there are few rows
 };
 
 enum class MainLoop : std::uint8_t {

@@ -12,6 +12,9 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 /// What might be better than `chosen` (codegen/candidates_map.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+/// Whether more of what each element of a row loads lies along the innermost kept axis than along the innermost reduced
+/// one. `kept`: the number of kept axes.
+bool column_wise(const Kernel& kernel, std::size_t kept);
 /// Of one element of a persistent row: the bytes in registers, when most.
 std::int64_t held_bytes(const Kernel& kernel);
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,

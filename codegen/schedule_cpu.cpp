@@ -1,6 +1,7 @@
 // The heuristics' choice of the CPU target's numbers: vector widths, grains, cache blocks.
 #include <algorithm>
 
+#include "codegen/dear_values.h"
 #include "codegen/schedule_choices.h"
 
 namespace tenon::codegen {
@@ -44,44 +45,37 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   return schedule;
 }
 
-// The axis along which most loads and stores of the kernel are contiguous, among kept ones or reduced ones.
-int contiguous_accesses(const Kernel& kernel, int axis) {
-  int count = 0;
-  const auto look = [&](const Access& access) {
-    const auto step = access.offset.coefficient(axis);
-    count += step && step->is(1) ? 1 : 0;
-  };
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::load) look(instr.access);
-  for (const Store& store : kernel.stores) look(store.access);
-  return count;
-}
-
-int last_axis(const Kernel& kernel, bool reduced) {
-  int last = -1;
-  for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
-    if (kernel.axes[static_cast<std::size_t>(axis)].reduced == reduced) last = axis;
-  return last;
+// Whether there is something to keep of a row, and half of a core's own cache holds it.
+bool keeps_dear_values(const Kernel& kernel, const Target& target) {
+  const Axis& row = kernel.axes.back();
+  if (!row.reduced || (kernel.axes.size() > 1 && kernel.axes[kernel.axes.size() - 2].reduced)) return false;
+  std::int64_t each = 0;
+  for (const DearValue& dear : dear_values(kernel, cuda::rounds_of(kernel)))
+    each += computed_bytes(kernel.instr(dear.value).dtype);
+  const std::int64_t longest = row.extent.bounds(kernel.symbols).max;
+  return each > 0 && longest <= target.l2_bytes / 2 / each;
 }
 
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
 ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
   schedule.vector = lanes_for(kernel, target);
-  const int kept = last_axis(kernel, false), reduced = last_axis(kernel, true);
-  const bool columns =
-      kept >= 0 && (reduced < 0 || contiguous_accesses(kernel, kept) > contiguous_accesses(kernel, reduced));
-  schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
+  std::size_t kept = 0;
   std::int64_t row = 1, rows = 1;
   for (const Axis& axis : kernel.axes) {
+    kept += !axis.reduced;
     const SymbolBounds range = axis.extent.bounds(kernel.symbols);
     const std::int64_t typical =
         axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
     (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
   }
+  const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
+  schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
   if (rows < 4 * target.threads && row >= (1 << 16))
     schedule.splits = static_cast<int>(std::clamp<std::int64_t>(row >> 15, 1, 64));
+  schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  schedule.persistent = !columns && keeps_dear_values(kernel, target);
   return schedule;
 }
 

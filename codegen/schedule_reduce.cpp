@@ -74,17 +74,6 @@ std::vector<const Instr*> streams(const Kernel& kernel) {
   return own.empty() ? all : own;
 }
 
-// Whether more of them run along the innermost kept axis than along the innermost reduced one.
-bool column_wise(const Kernel& kernel, std::size_t kept) {
-  if (kept == 0) return false;
-  int along_kept = 0, along_reduced = 0;
-  for (const Instr* load : streams(kernel)) {
-    along_kept += step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1;
-    along_reduced += step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1;
-  }
-  return along_kept > along_reduced;
-}
-
 std::int64_t widest_of(const Kernel& kernel) {
   std::int64_t widest = 1;
   for (const Instr* load : row_loads(kernel))
@@ -220,6 +209,16 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
 }
 
 }  // namespace
+
+bool column_wise(const Kernel& kernel, std::size_t kept) {
+  if (kept == 0) return false;
+  int along_kept = 0, along_reduced = 0;
+  for (const Instr* load : streams(kernel)) {
+    along_kept += step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1;
+    along_reduced += step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1;
+  }
+  return along_kept > along_reduced;
+}
 
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   const RowShape shape = shape_of(kernel);

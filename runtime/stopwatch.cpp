@@ -29,24 +29,37 @@ void Stopwatch::sample(const std::function<void()>& work, runtime::Timer& timer)
   timer.end(nullptr);
 }
 
-Times Stopwatch::operator()(const std::function<void()>& work) const {
+Times Stopwatch::operator()(const std::function<void()>& work) const { return taking_turns({work})[0]; }
+
+std::vector<Times> Stopwatch::taking_turns(const std::vector<std::function<void()>>& works) const {
   using Clock = std::chrono::steady_clock;
   constexpr int kTrials = 3, kFewest = 5, kMost = 1000;
   const auto timer = backend_.timer();
-  sample(work, *timer);  // loads and first touches
+  const auto turn = [&] {
+    for (const auto& work : works) sample(work, *timer);
+  };
+  turn();  // loads and first touches
   backend_.synchronize(nullptr);
   const auto begin = Clock::now();
-  for (int i = 0; i < kTrials; ++i) sample(work, *timer);
+  for (int i = 0; i < kTrials; ++i) turn();
   backend_.synchronize(nullptr);
   const double each = std::chrono::duration<double>(Clock::now() - begin).count() / kTrials;
-  const int count = static_cast<int>(std::clamp(seconds_ / each, double{kFewest}, double{kMost}));
-  for (int i = kTrials; i < count / 4; ++i) sample(work, *timer);  // clocks reach what they keep up
-  std::vector<std::unique_ptr<runtime::Timer>> timers;
-  for (int i = 0; i < count; ++i) timers.push_back(backend_.timer());
-  for (const auto& each_timer : timers) sample(work, *each_timer);
-  std::vector<double> times;
-  for (const auto& each_timer : timers) times.push_back(each_timer->milliseconds());
-  return summary(std::move(times));
+  const double turns = seconds_ * static_cast<double>(works.size()) / each;
+  const int count = static_cast<int>(std::clamp(turns, double{kFewest}, double{kMost}));
+  for (int i = kTrials; i < count / 4; ++i) turn();  // clocks reach what they keep up
+  std::vector<std::vector<std::unique_ptr<runtime::Timer>>> timers(works.size());
+  for (int i = 0; i < count; ++i)
+    for (std::size_t work = 0; work < works.size(); ++work) {
+      timers[work].push_back(backend_.timer());
+      sample(works[work], *timers[work].back());
+    }
+  std::vector<Times> all;
+  for (const auto& samples : timers) {
+    std::vector<double> times;
+    for (const auto& each_timer : samples) times.push_back(each_timer->milliseconds());
+    all.push_back(summary(std::move(times)));
+  }
+  return all;
 }
 
 }  // namespace tenon::runtime

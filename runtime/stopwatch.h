@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "runtime/memory.h"
 
@@ -21,6 +22,9 @@ class Stopwatch {
 
   /// `work` puts itself on the default stream and need not wait. It is run a few times before the first sample.
   Times operator()(const std::function<void()>& work) const;
+  /// Several works sample by sample in turn, so that they share what other programs leave of the machine. Each is
+  /// measured for `seconds`.
+  std::vector<Times> taking_turns(const std::vector<std::function<void()>>& works) const;
 
  private:
   void sample(const std::function<void()>& work, runtime::Timer& timer) const;

@@ -21,20 +21,30 @@ Executable prepared(const ir::Graph& graph, const Bindings& bindings, const Back
   return executable;
 }
 
-// The driver's copy, and a kernel that reads and writes as much: whichever is faster is what the memory can do.
-void measure_copy(BenchResult& result, const BackendPointer& backend, const Options& options, const Stopwatch& time) {
-  const std::int64_t words = result.bytes / 2 / 4;
-  if (words == 0) return;
-  const Memory from = allocate(*backend, words * 4), to = allocate(*backend, words * 4);
-  backend->fill(from.get(), 1, static_cast<std::size_t>(words * 4), nullptr);
-  result.copy = time([&] { backend->copy(to.get(), from.get(), static_cast<std::size_t>(words * 4), nullptr); });
-  const ir::Graph invert = ir::parse("graph invert(x: i32[n]) {\n  y = bitwise_not(x)\n  return y\n}\n");
-  const Executable kernel = prepared(invert, {{"n", words}}, backend, options);
-  const Buffer in{from.get(), DType::i32, {words}}, out{to.get(), DType::i32, {words}};
-  const Times by_kernel = time([&] { kernel.run_async({&in, 1}, {&out, 1}, nullptr, {{"n", words}}); });
-  result.copied_by_kernel = by_kernel.median < result.copy.median;
-  if (result.copied_by_kernel) result.copy = by_kernel;
-}
+// What the memory can do: the driver's copy, and a kernel that reads and writes as much.
+class Copy {
+ public:
+  Copy(std::int64_t bytes, const BackendPointer& backend, const Options& options)
+      : backend_(backend),
+        words_(std::max<std::int64_t>(1, bytes / 2 / 4)),
+        from_(allocate(*backend, words_ * 4)),
+        to_(allocate(*backend, words_ * 4)),
+        kernel_(prepared(ir::parse("graph invert(x: i32[n]) {\n  y = bitwise_not(x)\n  return y\n}\n"), {{"n", words_}},
+                         backend, options)) {
+    backend_->fill(from_.get(), 1, static_cast<std::size_t>(words_ * 4), nullptr);
+  }
+  void by_driver() const { backend_->copy(to_.get(), from_.get(), static_cast<std::size_t>(words_ * 4), nullptr); }
+  void by_kernel() const {
+    const Buffer in{from_.get(), DType::i32, {words_}}, out{to_.get(), DType::i32, {words_}};
+    kernel_.run_async({&in, 1}, {&out, 1}, nullptr, {{"n", words_}});
+  }
+
+ private:
+  const BackendPointer& backend_;
+  std::int64_t words_;
+  Memory from_, to_;
+  Executable kernel_;
+};
 
 std::vector<ir::HostArray> on_host(const runtime::Backend& backend, const std::vector<Buffer>& buffers) {
   std::vector<ir::HostArray> arrays;
@@ -78,7 +88,12 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   }
   if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
-  result.times = time([&] { run(fused); });
+  const Copy copy(result.bytes, backend, options);
+  const std::vector<Times> times =
+      time.taking_turns({[&] { run(fused); }, [&] { copy.by_driver(); }, [&] { copy.by_kernel(); }});
+  result.times = times[0];
+  result.copied_by_kernel = times[2].median < times[1].median;
+  result.copy = result.copied_by_kernel ? times[2] : times[1];
   if (settings.unfused) {
     Options apart = options;
     apart.fuse = false;
@@ -86,7 +101,6 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
     result.unfused_kernels = unfused.stats().kernels;
     result.unfused = time([&] { run(unfused); });
   }
-  measure_copy(result, backend, options, time);
   return result;
 }
 

@@ -1,11 +1,12 @@
 // Detection of the host processor, by LLVM's names.
 #include "runtime/cpu/host.h"
 
+#include <fmt/format.h>
 #include <llvm/ADT/StringMap.h>
 #include <llvm/TargetParser/Host.h>
 #include <tbb/info.h>
-#include <unistd.h>
 
+#include <fstream>
 #include <map>
 
 namespace tenon::runtime::cpu {
@@ -17,9 +18,22 @@ std::map<std::string, bool> host_features() {
   return sorted;
 }
 
-std::int64_t cache_bytes(int name, std::int64_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? bytes : otherwise;
+template <typename T>
+T read_field(const std::string& path, T otherwise) {
+  T value{};
+  return std::ifstream(path) >> value ? value : otherwise;
+}
+
+// Of the first core's cache of that level that holds data. By the kernel's table, "32768K": sysconf is told of a
+// socket's last-level caches together on some processors.
+std::int64_t cache_bytes(int level, std::int64_t otherwise) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    if (read_field(folder + "level", 0) != level || read_field<std::string>(folder + "type", "") == "Instruction")
+      continue;
+    if (const auto kilobytes = read_field<std::int64_t>(folder + "size", 0); kilobytes > 0) return kilobytes << 10;
+  }
+  return otherwise;
 }
 
 }  // namespace
@@ -38,9 +52,9 @@ codegen::Target host_target() {
     target.vector_bytes = has("avx2") && has("fma") && has("f16c") ? 32 : 16;
   }
   target.threads = tbb::info::default_concurrency();
-  target.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, target.l1_bytes);
-  target.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
-  target.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE, target.l3_bytes);
+  target.l1_bytes = cache_bytes(1, target.l1_bytes);
+  target.l2_bytes = cache_bytes(2, target.l2_bytes);
+  target.l3_bytes = cache_bytes(3, target.l3_bytes);
   return target;
 }
 

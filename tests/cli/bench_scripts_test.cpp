@@ -86,8 +86,8 @@ print("\n".join(peer_cases.CASES))
   std::istringstream lines(output_of("PYTHONPATH=" TENON_SOURCE_DIR "/bench python3 -B " + script));
   std::set<std::string> peers, cases;
   for (std::string line; std::getline(lines, line);) peers.insert(line);
-  for (const auto& entry : fs::directory_iterator(TENON_SOURCE_DIR "/bench/cases"))
-    cases.insert(entry.path().stem().string());
+  for (const auto& entry : fs::recursive_directory_iterator(TENON_SOURCE_DIR "/bench/cases"))
+    if (entry.path().extension() == ".tn") cases.insert(entry.path().stem().string());
   EXPECT_EQ(peers, cases);
 }
 

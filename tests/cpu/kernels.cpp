@@ -120,6 +120,7 @@ void KernelBuilder::symbol(const std::string& name, SymbolBounds bounds) {
 codegen::Target test_target(const RunOptions& options) {
   codegen::Target target = runtime::cpu::host_target();
   if (options.vector_bytes != 0) target.vector_bytes = options.vector_bytes;
+  if (options.l3_bytes != 0) target.l3_bytes = options.l3_bytes;
   target.threads = options.threads;
   return target;
 }

@@ -158,8 +158,9 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   k.kernel.schedule = schedule;
   const std::vector<float> x = numbers(100001, -1, 1);
   for (const std::size_t misalign : {0, 4, 60}) {
-    const auto out = to_floats(run(k.kernel, {floats({100001}, x)},
-                                   {.bindings = {}, .keep_schedule = true, .threads = 2, .misalign = misalign})[0]);
+    const auto out = to_floats(
+        run(k.kernel, {floats({100001}, x)},
+            {.bindings = {}, .keep_schedule = true, .threads = 2, .l3_bytes = 4096, .misalign = misalign})[0]);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i], -x[i]) << misalign << " " << i;
   }
 }

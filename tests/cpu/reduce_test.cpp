@@ -160,5 +160,34 @@ TEST(CpuReduce, TwoReducedAxesInRowMajorOrder) {
   EXPECT_EQ(values_of<std::int64_t>(outs[1]), (std::vector<std::int64_t>{0, 2 * 21 + 17, 0}));
 }
 
+// The exponentials are computed in one sweep and divided in the next, which streams what exceeds the cache.
+TEST(CpuReduce, SoftmaxKeepsItsExponentialsAndStreamsItsResults) {
+  for (const std::int64_t n : {1, 5, 16, 77, 1000}) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(3), r = k.axis(n, true);
+    const InstrId x = k.load(k.operand(DType::f32, {3, n}), i * n + r);
+    const InstrId e =
+        k.map(Op::exp, {k.map(Op::sub, {x, k.reduce(Op::max, x, {1}, DType::f32)}, DType::f32)}, DType::f32);
+    k.store(k.map(Op::div, {e, k.reduce(Op::sum, e, {1}, DType::f32)}, DType::f32), i * n + r, DType::f32, {3, n});
+    const std::vector<float> in = numbers(static_cast<std::size_t>(3 * n), -9, 9);
+    for (const int vector_bytes : {0, 16})
+      for (const std::size_t misalign : {0, 4, 60}) {
+        const RunOptions options{.vector_bytes = vector_bytes, .l3_bytes = 1, .misalign = misalign};
+        const auto schedule = std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, test_target(options)));
+        EXPECT_TRUE(schedule.persistent);
+        EXPECT_TRUE(schedule.streaming);
+        const auto out = to_floats(run(k.kernel, {floats({3, n}, in)}, options)[0]);
+        for (std::size_t row = 0; row < 3; ++row) {
+          const std::size_t first = row * static_cast<std::size_t>(n);
+          double sum = 0;
+          for (std::size_t c = first; c < first + static_cast<std::size_t>(n); ++c)
+            sum += std::exp(static_cast<double>(in[c]));
+          for (std::size_t c = first; c < first + static_cast<std::size_t>(n); ++c)
+            ASSERT_NEAR(out[c], std::exp(static_cast<double>(in[c])) / sum, 2e-6) << n << " " << c;
+        }
+      }
+  }
+}
+
 }  // namespace
 }  // namespace tenon::test

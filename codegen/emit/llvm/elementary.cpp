@@ -1,6 +1,7 @@
 // exp and tanh of f32, written out so that the hot kernels (softmax, activations) make no calls. Both rest on
 // expm1(r) = r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "codegen/emit/llvm/ops.h"
 
@@ -16,6 +17,7 @@ constexpr double kRoundToInteger = 0x1.8p+23;  // adding it leaves an integer in
 
 // x = n ln2 + r; `n` as a real and as integer bits.
 struct Reduction {
+  Value* n;
   Value* n_bits;
   Value* expm1;  // of r
 };
@@ -34,7 +36,7 @@ Reduction reduce(Unit& unit, Value* x) {
   Value* q = real(kQ[4]);
   for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, r, real(kQ[i]));
   Value* expm1 = fused_multiply_add(unit, b.CreateFMul(r, r), q, r);
-  return {b.CreateSub(bits_of(unit, shifted), bits_of(unit, real(kRoundToInteger))), expm1};
+  return {n, b.CreateSub(bits_of(unit, shifted), bits_of(unit, real(kRoundToInteger))), expm1};
 }
 
 // 2^n as f32, -126 <= n <= 127.
@@ -42,6 +44,14 @@ Value* power_of_two(Unit& unit, Value* n) {
   auto& b = unit.b;
   Value* bits = b.CreateShl(b.CreateAdd(n, constant_like(n, 127)), constant_like(n, 23));
   return b.CreateBitCast(bits, vector_of(b.getFloatTy(), lanes_of(n)));
+}
+
+// mantissa * 2^n of 16 lanes: one instruction of AVX-512.
+Value* scaled(Unit& unit, Value* mantissa, Value* n) {
+  auto& b = unit.b;
+  constexpr int kAllLanes = 0xffff, kCurrentRounding = 4;
+  return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                           {mantissa, n, mantissa, b.getInt16(kAllLanes), b.getInt32(kCurrentRounding)});
 }
 
 // min(limit, x) and max(limit, x), in the form that keeps a NaN x and is one instruction.
@@ -61,10 +71,11 @@ Value* fused_multiply_add(Unit& unit, Value* a, Value* b, Value* c) {
 Value* emit_exp(Unit& unit, Value* x) {
   auto& b = unit.b;
   const Reduction parts = reduce(unit, at_least(unit, at_most(unit, x, 89), -104));
+  Value* mantissa = b.CreateFAdd(parts.expm1, real_like(x, 1));
+  if (unit.target.vector_bytes == 64 && lanes_of(x) == 16) return scaled(unit, mantissa, parts.n);
   // 2^n in two factors: results may be subnormal or overflow, neither factor does.
   Value* half = b.CreateAShr(parts.n_bits, constant_like(parts.n_bits, 1));
   Value* rest = b.CreateSub(parts.n_bits, half);
-  Value* mantissa = b.CreateFAdd(parts.expm1, real_like(x, 1));
   return b.CreateFMul(b.CreateFMul(mantissa, power_of_two(unit, half)), power_of_two(unit, rest));
 }
 

@@ -3,8 +3,10 @@
 // number of threads.
 #include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/llvm/accumulate.h"
+#include "codegen/emit/llvm/kept.h"
 #include "codegen/emit/llvm/ops.h"
 #include "codegen/emit/llvm/rows.h"
+#include "codegen/emit/llvm/stream.h"
 
 namespace tenon::codegen::simd {
 namespace {
@@ -62,12 +64,11 @@ void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Acc
 
 // What one sweep does at each of `scopes`; accumulators[r][s] belongs to reduction r and scope s.
 void emit_elements(Unit& unit, const Sweep& sweep, std::vector<Scope>& scopes,
-                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked) {
+                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked, bool streaming = false) {
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (std::size_t s = 0; s < scopes.size(); ++s)
       accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked);
-  for (const int store : sweep.stores)
-    for (Scope& scope : scopes) emit_store(unit, scope, unit.kernel.stores[static_cast<std::size_t>(store)]);
+  emit_stores(unit, scopes, sweep.stores, streaming);
 }
 
 std::vector<Scope*> pointers_to(std::vector<Scope>& scopes) {
@@ -93,7 +94,9 @@ Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std:
   return partials;
 }
 
-Partials sweep_row(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows, const Part& part) {
+Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
+                   const Part& part, const std::vector<KeptValue>& kept) {
+  const Sweep& sweep = rounds.sweeps[number];
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (int i = 0; i < plan.vectors; ++i)
@@ -102,10 +105,14 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vec
   const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
   for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
     const bool is_part = inner == part.axis;
-    Value* begin = is_part ? part.begin : constant(unit, 0);
-    Value* end = is_part ? part.end : emit_dim(unit, extent_of(unit.kernel, inner));
-    for_lanes(unit, scopes[0], inner, begin, end, plan.lanes, plan.vectors,
-              [&](std::vector<Scope>& lanes) { emit_elements(unit, sweep, lanes, accumulators, true); });
+    Lanes lanes{inner, plan.lanes, plan.vectors, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, inner))};
+    if (is_part) std::tie(lanes.begin, lanes.end) = std::tie(part.begin, part.end);
+    for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes,
+                       [&](std::vector<Scope>& vectors, bool streaming) {
+                         bind_kept(unit, number, kept, vectors);
+                         emit_elements(unit, sweep, vectors, accumulators, true, streaming);
+                         keep(unit, number, kept, vectors);
+                       });
   });
   Partials partials;
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
@@ -118,8 +125,10 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vec
   return partials;
 }
 
-Partials emit_sweep(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows, const Part& part) {
-  return plan.columns ? sweep_columns(unit, plan, sweep, rows, part) : sweep_row(unit, plan, sweep, rows, part);
+Partials emit_sweep(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
+                    const Part& part, const std::vector<KeptValue>& kept) {
+  return plan.columns ? sweep_columns(unit, plan, rounds.sweeps[number], rows, part)
+                      : sweep_row(unit, plan, rounds, number, rows, part, kept);
 }
 
 void bind_results(const Sweep& sweep, std::vector<Scope>& rows, const Partials& partials) {
@@ -255,7 +264,7 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
     Value* part = unit.b.CreateURem(number, splits);
     const Part bounds = part_of(unit, plan, part);
     for_group_block(unit, task, plan, unit.b.CreateUDiv(number, splits), [&](std::vector<Scope>& rows) {
-      save_partials(unit, plan, rows, part, emit_sweep(unit, plan, sweep, rows, bounds));
+      save_partials(unit, plan, rows, part, emit_sweep(unit, plan, rounds, 0, rows, bounds, {}));
     });
   });
   end_function(unit);
@@ -282,10 +291,12 @@ Source emit_reduce(Unit& unit) {
   Source source;
   source.launch.grid_x = ceil_div(group_count(kernel, plan), plan.groups);
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());
+  const std::vector<KeptValue> kept = reserve_kept(unit, rounds, plan.reduced, plan.lanes);
   Scope root = root_scope(unit);
   for_tasks(unit, root, range, [&](Scope& task, Value* number) {
     for_group_block(unit, task, plan, number, [&](std::vector<Scope>& rows) {
-      for (const Sweep& sweep : rounds.sweeps) bind_results(sweep, rows, emit_sweep(unit, plan, sweep, rows, {}));
+      for (std::size_t sweep = 0; sweep < rounds.sweeps.size(); ++sweep)
+        bind_results(rounds.sweeps[sweep], rows, emit_sweep(unit, plan, rounds, sweep, rows, {}, kept));
       store_rows(unit, rounds, rows);
     });
   });

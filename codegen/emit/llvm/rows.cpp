@@ -22,6 +22,7 @@ RowPlan plan_rows(const Kernel& kernel, bool may_split) {
     (kernel.axes[static_cast<std::size_t>(axis)].reduced ? plan.reduced : plan.kept).push_back(axis);
   plan.lanes = std::max(2, schedule.vector);
   plan.columns = !plan.kept.empty() && (schedule.mapping == RowMapping::column || plan.reduced.empty());
+  plan.streaming = schedule.streaming;
   plan.vectors = 4;
   plan.groups = std::max<std::int64_t>(1, schedule.grain);
   if (plan.columns) {

@@ -15,6 +15,7 @@ struct RowPlan {
   int lanes = 1;
   int vectors = 1;          ///< columns: vectors of a group; rows: accumulators of a reduction
   std::int64_t groups = 1;  ///< rows, or groups of columns, of one task
+  bool streaming = false;   ///< stores of elements may go around the caches
   int splits = 1;           ///< parts of the split axis, each a task of its own
   int split_axis = -1;
 };

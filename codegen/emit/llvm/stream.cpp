@@ -1,0 +1,103 @@
+// See stream.h.
+#include "codegen/emit/llvm/stream.h"
+
+#include "codegen/emit/llvm/classes.h"
+
+namespace tenon::codegen::simd {
+namespace {
+
+bool may_stream(Unit& unit, const Scope& scope, const Store& store) {
+  return is_contiguous(unit, scope, store.access) && store.access.guards.empty();
+}
+
+// Bytes from `address` up to the next multiple of `alignment`.
+Value* bytes_to(Unit& unit, Value* address, std::int64_t alignment) {
+  auto& b = unit.b;
+  return b.CreateAnd(b.CreateNeg(b.CreatePtrToInt(address, b.getInt64Ty())), constant(unit, alignment - 1));
+}
+
+// How many elements come before the first aligned vector, and whether all streamed stores are aligned from there on.
+struct Head {
+  Value* count = nullptr;
+  Value* aligned = nullptr;
+};
+
+Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes) {
+  auto& b = unit.b;
+  Scope probe = child_of(scope, unit);
+  bind_lanes(probe, lanes.axis, lanes.begin, lanes.lanes, nullptr);
+  Head head;
+  for (const int number : stores) {
+    const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
+    if (!may_stream(unit, probe, store)) continue;
+    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
+    Value* address =
+        element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
+    if (!head.count) head.count = b.CreateUDiv(bytes_to(unit, address, lanes.lanes * size), constant(unit, size));
+    Value* start = b.CreateGEP(b.getInt8Ty(), address, b.CreateMul(head.count, constant(unit, size)));
+    Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, lanes.lanes * size), constant(unit, 0));
+    head.aligned = head.aligned ? b.CreateAnd(head.aligned, aligned) : aligned;
+  }
+  return head;
+}
+
+// More bytes than the last-level cache holds.
+Value* exceeds_cache(Unit& unit) {
+  Value* bytes = constant(unit, 0);
+  for (const Operand& operand : unit.kernel.operands)
+    bytes = unit.b.CreateAdd(bytes, emit_dim(unit, element_count(operand.shape) * Dim(size_of(operand.dtype))));
+  return unit.b.CreateICmpSGT(bytes, constant(unit, unit.target.l3_bytes));
+}
+
+}  // namespace
+
+void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>& stores, bool streaming) {
+  for (Scope& scope : scopes)
+    for (const int store : stores) evaluate(unit, scope, unit.kernel.stores[static_cast<std::size_t>(store)].value);
+  for (Scope& scope : scopes)
+    for (const int number : stores) {
+      const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
+      emit_store(unit, scope, store, {streaming && may_stream(unit, scope, store)});
+    }
+}
+
+void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
+                        const std::function<void(std::vector<Scope>&, bool)>& body) {
+  auto& b = unit.b;
+  const Head head = find_head(unit, scope, stores, lanes);
+  if (!head.count)
+    return for_lanes(unit, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll,
+                     [&](std::vector<Scope>& vectors) { body(vectors, false); });
+  const std::int64_t step = std::int64_t{lanes.lanes} * lanes.unroll;
+  Value* start = b.CreateAdd(lanes.begin, head.count);
+  Value* streamed = b.CreateAnd(b.CreateAnd(head.aligned, b.CreateICmpSLT(start, lanes.end)), exceeds_cache(unit));
+  Value* turns = b.CreateUDiv(b.CreateSub(lanes.end, start), constant(unit, step));
+  Value* stop = b.CreateAdd(start, b.CreateMul(turns, constant(unit, step)));
+  start = b.CreateSelect(streamed, start, lanes.begin);
+  stop = b.CreateSelect(streamed, stop, lanes.begin);
+
+  loop_in(unit, scope, start, stop, constant(unit, step), "stream", [&](Scope& inside, Value* base) {
+    std::vector<Scope> vectors;
+    for (int i = 0; i < lanes.unroll; ++i) {
+      vectors.push_back(child_of(inside, unit));
+      Value* first = b.CreateNSWAdd(base, constant(unit, i * lanes.lanes));
+      bind_lanes(vectors.back(), lanes.axis, first, lanes.lanes, nullptr);
+    }
+    body(vectors, true);
+  });
+  // What is before and behind them, all of it when nothing is streamed: vectors of which the last is masked.
+  loop_in(unit, scope, constant(unit, 0), constant(unit, 2), constant(unit, 1), "edge", [&](Scope& edges, Value* edge) {
+    Value* is_first = b.CreateICmpEQ(edge, constant(unit, 0));
+    Value* begin = b.CreateSelect(is_first, lanes.begin, stop);
+    Value* end = b.CreateSelect(is_first, start, lanes.end);
+    loop_in(unit, edges, begin, end, constant(unit, lanes.lanes), "masked", [&](Scope& inside, Value* base) {
+      Value* mask = first_lanes(unit, b.CreateSub(end, base), lanes.lanes);
+      std::vector<Scope> one{child_of(inside, unit)};
+      bind_lanes(one[0], lanes.axis, base, lanes.lanes, mask);
+      body(one, false);
+    });
+    edges.home = b.GetInsertBlock();
+  });
+}
+
+}  // namespace tenon::codegen::simd

@@ -1,0 +1,30 @@
+// Loops along an axis whose stores go around the caches: what exceeds them would be gone before it is read, and a line
+// that is written whole need not be read first.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "codegen/emit/llvm/scope.h"
+
+namespace tenon::codegen::simd {
+
+/// Vectors of `lanes` elements of `axis` in [begin, end), `unroll` of them in one turn.
+struct Lanes {
+  int axis = -1;
+  int lanes = 1, unroll = 1;
+  Value* begin = nullptr;
+  Value* end = nullptr;
+};
+
+/// The values of `stores` (numbers in kernel.stores) in each of `scopes`, then the stores; around the caches where
+/// `streaming` says so and they are contiguous.
+void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>& stores, bool streaming);
+
+/// Gives `body` vectors as for_lanes does. Where the kernel's operands exceed the last-level cache and those of
+/// `stores` that are contiguous align with each other, the first and last vector are masked and `body` is told to
+/// stream those between. Without such stores it is for_lanes.
+void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
+                        const std::function<void(std::vector<Scope>&, bool streaming)>& body);
+
+}  // namespace tenon::codegen::simd
