@@ -50,6 +50,8 @@ class Timer {
   virtual void end(void* stream) = 0;
   /// From the begin to the end, for which this waits.
   virtual double milliseconds() = 0;
+  /// From the begin of `first`, a timer of the same backend, to this one's. Both have ended.
+  virtual double milliseconds_after(const Timer& first) = 0;
 };
 
 /// Work that was recorded once and is repeated with one call (a CUDA graph). One call at a time.

@@ -1,36 +1,70 @@
-// How long each kernel of an executable takes at given sizes. Relies on kernels never writing what they read: a launch
-// may be repeated, and leaves the same result.
+// What each kernel of an executable costs at given sizes, and how near it comes to the device's roof. Relies on kernels
+// never writing what they read: a launch may be repeated, and leaves the same result.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "ir/fusion/roofline.h"
+#include "runtime/stopwatch.h"
 #include "tenon/compile.h"
 
 namespace tenon::runtime {
 
-/// One kernel's times, by the host's clock. A sample is a batch of launches that are waited for together, long enough
-/// to hide the wait, divided by their number; what the launch itself costs shows only where it is longer than the
-/// kernel. Batches repeat, so what fits in a cache is read from there.
+/// One kernel's times by the target's own clock: CUDA events, the host's clock on the CPU.
 struct KernelTimes {
   std::string name;
-  std::size_t group = 0;      ///< of the plan
-  std::int64_t launches = 0;  ///< in all samples
-  double mean_us = 0, min_us = 0, max_us = 0;
-  std::int64_t bytes = 0;                ///< its inputs and outputs once
-  double begin_us = 0, duration_us = 0;  ///< in one run with a wait after each kernel, from that run's begin
+  std::size_t group = 0;                 ///< of the plan
+  Times times;                           ///< of launches by themselves, the caches written over before each
+  double begin_us = 0, duration_us = 0;  ///< in one whole run, from the begin of its first kernel
+
+  double mean_us() const { return 1e3 * times.mean; }
 };
 
-/// Runs the executable on these buffers and times its kernels, in launch order, for about `seconds` each.
-std::vector<KernelTimes> profile(const Executable& executable, std::span<const Buffer> inputs,
-                                 std::span<const Buffer> outputs, const Bindings& bindings, double seconds);
+struct Timings {
+  std::vector<KernelTimes> kernels;  ///< in launch order
+  std::vector<Times> beside;
+};
+
+/// Runs the executable on these buffers, then times its kernels and what they are compared with, `beside`, in turn: for
+/// about `seconds` each, with `flush_bytes` written before each launch.
+Timings profile(const Executable& executable, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                const Bindings& bindings, double seconds, std::int64_t flush_bytes,
+                const std::vector<std::function<void()>>& beside = {});
+
+/// One kernel as it is shown: its times beside what the planner counted of it. The estimate is right for the sizes that
+/// the plan was made for.
+struct KernelProfile {
+  KernelTimes kernel;
+  std::string kernel_class, operators;     ///< "reduce", "sum div mul"
+  std::vector<std::string> reads, writes;  ///< values, by name
+  double bytes = 0;                        ///< read and written, each element once
+  ir::Roofline roof;                       ///< the least that the device's peak rates allow
+
+  double gb_s() const { return bytes / (1e3 * kernel.mean_us()); }
+  double roof_share() const { return roof.us() / kernel.mean_us(); }
+};
+
+struct Profile {
+  std::string graph, device;
+  ir::CostModel peaks;  ///< the roof
+  std::vector<KernelProfile> kernels;
+};
+
+/// `peaks`: the device's bandwidth and rates.
+Profile describe(const ir::Plan& plan, std::vector<KernelTimes> kernels, const ir::CostModel& peaks,
+                 const std::string& device);
+
+/// A line for each kernel, and what a whole run took. docs/profiling.md explains the columns.
+std::string profile_table(const Profile& profile);
+/// The same for programs.
+nlohmann::ordered_json profile_json(const Profile& profile);
 
 /// The run as a Chrome trace (JSON, the "Trace Event Format"; Perfetto opens it).
-std::string chrome_trace(const std::vector<KernelTimes>& kernels, const std::string& target);
-
-/// A line for each kernel: launches, mean, min and max time, bytes, GB/s, and the share of `peak_gbps` (0: not known).
-std::string profile_table(const std::vector<KernelTimes>& kernels, double peak_gbps);
+std::string chrome_trace(const Profile& profile);
 
 }  // namespace tenon::runtime

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <vector>
 
 namespace tenon::runtime {
@@ -14,7 +15,9 @@ Times summary(std::vector<double> times) {
   const auto at = [&](double share) {
     return times[static_cast<std::size_t>(share * static_cast<double>(times.size() - 1) + 0.5)];
   };
-  return {at(0.5), at(0.1), at(0.9), static_cast<int>(times.size())};
+  const double sum = std::accumulate(times.begin(), times.end(), 0.0);
+  const auto count = static_cast<int>(times.size());
+  return {at(0.5), at(0.1), at(0.9), sum / count, times.front(), times.back(), count};
 }
 
 }  // namespace

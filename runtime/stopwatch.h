@@ -9,9 +9,10 @@
 
 namespace tenon::runtime {
 
-/// Milliseconds: the median, and the 10th and 90th of a hundred.
+/// Milliseconds: the median, the 10th and 90th of a hundred, the mean, and the extremes.
 struct Times {
   double median = 0, p10 = 0, p90 = 0;
+  double mean = 0, min = 0, max = 0;
   int samples = 0;
 };
 

@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "ir/interpret.h"
-#include "ir/text.h"
 #include "src/pipeline.h"
 #include "tools/bench_data.h"
+#include "tools/copy.h"
 #include "tools/work.h"
 
 namespace tenon::tools {
@@ -20,31 +20,6 @@ Executable prepared(const ir::Graph& graph, const Bindings& bindings, const Back
   executable.prepare(bindings);
   return executable;
 }
-
-// What the memory can do: the driver's copy, and a kernel that reads and writes as much.
-class Copy {
- public:
-  Copy(std::int64_t bytes, const BackendPointer& backend, const Options& options)
-      : backend_(backend),
-        words_(std::max<std::int64_t>(1, bytes / 2 / 4)),
-        from_(allocate(*backend, words_ * 4)),
-        to_(allocate(*backend, words_ * 4)),
-        kernel_(prepared(ir::parse("graph invert(x: i32[n]) {\n  y = bitwise_not(x)\n  return y\n}\n"), {{"n", words_}},
-                         backend, options)) {
-    backend_->fill(from_.get(), 1, static_cast<std::size_t>(words_ * 4), nullptr);
-  }
-  void by_driver() const { backend_->copy(to_.get(), from_.get(), static_cast<std::size_t>(words_ * 4), nullptr); }
-  void by_kernel() const {
-    const Buffer in{from_.get(), DType::i32, {words_}}, out{to_.get(), DType::i32, {words_}};
-    kernel_.run_async({&in, 1}, {&out, 1}, nullptr, {{"n", words_}});
-  }
-
- private:
-  const BackendPointer& backend_;
-  std::int64_t words_;
-  Memory from_, to_;
-  Executable kernel_;
-};
 
 std::vector<ir::HostArray> on_host(const runtime::Backend& backend, const std::vector<Buffer>& buffers) {
   std::vector<ir::HostArray> arrays;
@@ -89,11 +64,13 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
   const Copy copy(result.bytes, backend, options);
-  const std::vector<Times> times =
-      time.taking_turns({[&] { run(fused); }, [&] { copy.by_driver(); }, [&] { copy.by_kernel(); }});
-  result.times = times[0];
-  result.copied_by_kernel = times[2].median < times[1].median;
-  result.copy = result.copied_by_kernel ? times[2] : times[1];
+  std::vector<std::function<void()>> works = copy.works();
+  works.push_back([&] { run(fused); });
+  const std::vector<Times> times = time.taking_turns(works);
+  const CopyTimes copied{std::span(times).first(2)};
+  result.times = times[2];
+  result.copied_by_kernel = copied.by_kernel;
+  result.copy = copied.faster;
   if (settings.unfused) {
     Options apart = options;
     apart.fuse = false;

@@ -75,10 +75,9 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   constexpr std::uint64_t kSeed = 1;
   const Executable executable =
       src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
+  const runtime::Timings timings = time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
   std::vector<double> times(plan.groups.size());
-  for (const runtime::KernelTimes& kernel :
-       time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds))
-    times[kernel.group] = kernel.mean_us;
+  for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.group] = 1e3 * kernel.times.median;
   return times;
 }
 

@@ -1,14 +1,13 @@
-// Memory for the run, a copy to compare with, and where the results go.
+// Memory for the run, and the device's peak rates.
 #include "tools/profile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "runtime/executable.h"
 #include "runtime/memory.h"
-#include "tools/command.h"
+#include "tools/copy.h"
 
 namespace tenon::tools {
 namespace {
@@ -21,24 +20,28 @@ std::int64_t bytes_of(DType dtype, const std::vector<std::int64_t>& shape) {
   return bytes;
 }
 
-// GB/s of the fastest of a few copies within the target, bytes read and written together.
-double copy_gbps(const runtime::Backend& backend) {
-  constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-  const Memory from = allocate(backend, kBytes), to = allocate(backend, kBytes);
-  double fastest = 1e9;
-  for (int i = 0; i < 8; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    backend.copy(to.get(), from.get(), kBytes, nullptr);
-    backend.synchronize(nullptr);
-    fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  return 2.0 * kBytes / fastest / 1e9;
+// Enough to write over what the last-level cache holds.
+std::int64_t flush_bytes(const codegen::Target& target) {
+  constexpr std::int64_t kMost = std::int64_t{256} << 20;
+  return target.kind == codegen::TargetKind::cpu ? std::min(2 * target.l3_bytes, kMost) : kMost;
+}
+
+// The rates of arithmetic that were kept for the device, or those that are assumed.
+ir::CostModel peaks(const Executable::Impl& executable) {
+  const runtime::Backend& backend = *executable.backend;
+  const codegen::Target& target = backend.target();
+  ir::CostModel cost = executable.plan.cost;
+  if (cost.device == backend.device_name()) return cost;
+  if (target.kind == codegen::TargetKind::cpu) cost = ir::cpu_cost_model(target.threads);
+  cost.device += ", assumed (tenon calibrate measures)";
+  return cost;
 }
 
 }  // namespace
 
-std::vector<runtime::KernelTimes> time_kernels(const Executable& executable, const std::vector<ir::HostArray>& inputs,
-                                               const Bindings& bindings, double seconds) {
+runtime::Timings time_kernels(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                              const Bindings& bindings, double seconds,
+                              const std::vector<std::function<void()>>& beside) {
   const runtime::Backend& backend = *executable.impl().backend;
   const ir::Graph& graph = executable.impl().plan.graph;
   std::vector<Memory> memory;
@@ -56,14 +59,20 @@ std::vector<runtime::KernelTimes> time_kernels(const Executable& executable, con
   const auto output_shapes = executable.output_shapes(shapes, bindings);
   for (std::size_t i = 0; i < graph.outputs.size(); ++i) add(to, graph.type(graph.outputs[i]).dtype, output_shapes[i]);
   backend.synchronize(nullptr);
-  return runtime::profile(executable, from, to, bindings, seconds);
+  return runtime::profile(executable, from, to, bindings, seconds, flush_bytes(backend.target()), beside);
 }
 
-void profile(const Executable& executable, const std::vector<ir::HostArray>& inputs, const Bindings& bindings,
-             const ProfileArguments& arguments) {
-  const auto kernels = time_kernels(executable, inputs, bindings, arguments.seconds);
-  if (arguments.table) fmt::print("{}", runtime::profile_table(kernels, copy_gbps(*executable.impl().backend)));
-  if (!arguments.trace.empty()) write_output(arguments.trace, runtime::chrome_trace(kernels, executable.target()));
+runtime::Profile profile(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                         const Bindings& bindings, const Options& options) {
+  constexpr double kSeconds = 0.2;  // for each kernel
+  constexpr std::int64_t kBytes = std::int64_t{256} << 20;
+  const Executable::Impl& impl = executable.impl();
+  const Copy copy(kBytes, impl.backend, options);
+  runtime::Timings timings = time_kernels(executable, inputs, bindings, kSeconds, copy.works());
+  ir::CostModel roof = peaks(impl);
+  roof.bandwidth_gb_s = kBytes / CopyTimes(timings.beside).faster.median / 1e6;
+  return runtime::describe(impl.plan, std::move(timings.kernels), roof,
+                           fmt::format("{} ({})", executable.target(), impl.backend->device_name()));
 }
 
 }  // namespace tenon::tools

@@ -1,6 +1,8 @@
 // What `tenon run --profile` and `--trace` do: a graph's inputs in the target's memory, each kernel timed.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,18 +12,14 @@
 
 namespace tenon::tools {
 
-struct ProfileArguments {
-  bool table = false;
-  std::string trace;     ///< file of the Chrome trace; empty: none
-  double seconds = 0.2;  ///< for each kernel
-};
+/// Times the kernels on these inputs, and what they are compared with, for about `seconds` each.
+runtime::Timings time_kernels(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                              const Bindings& bindings, double seconds,
+                              const std::vector<std::function<void()>>& beside = {});
 
-/// Times the kernels on these inputs, for about `seconds` each.
-std::vector<runtime::KernelTimes> time_kernels(const Executable& executable, const std::vector<ir::HostArray>& inputs,
-                                               const Bindings& bindings, double seconds);
-
-/// Times the kernels on these inputs; prints the table and writes the trace that are asked for.
-void profile(const Executable& executable, const std::vector<ir::HostArray>& inputs, const Bindings& bindings,
-             const ProfileArguments& arguments);
+/// The same beside the executable's plan, which should have been made for these sizes, and the device's roof: a copy
+/// measured now, and the rates of arithmetic that `tenon calibrate` kept for the device or that are assumed.
+runtime::Profile profile(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                         const Bindings& bindings, const Options& options);
 
 }  // namespace tenon::tools

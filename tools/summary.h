@@ -2,37 +2,35 @@
 // any target can be asked, and the results are counted on the host.
 #pragma once
 
-#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "ir/graph.h"
-#include "ir/interpret.h"
+#include "tenon/summary.h"
 
 namespace tenon::tools {
 
-/// What the elements of an array are like. Minimum, maximum and mean are of the finite elements; NaN when there are
-/// none. They are kept in long double, which holds every element of every dtype exactly on x86-64.
-struct Summary {
-  std::int64_t elements = 0, nans = 0, infinities = 0;
-  long double min = 0, max = 0, mean = 0;
-};
-Summary summarize(const ir::HostArray& array);
-
-/// A graph that also returns the values named by `names` ("all": every value but unnamed literals), and which of its
-/// results these are. A value that is returned already is not returned twice. A value without a name is written "%12".
+/// A graph that also returns the values named by `names` ("all": every value but unnamed literals), and where these are
+/// found. A value that is returned already is not returned twice, an input not at all. A value without a name is
+/// written "%12".
 struct Observed {
   ir::Graph graph;
-  struct Result {
-    std::string name;  ///< as the user asked for it
-    std::size_t output = 0;
+  struct Place {
+    std::string name;       ///< as the user asked for it
+    bool is_input = false;  ///< else an output
+    std::size_t position = 0;
   };
-  std::vector<Result> results;
+  std::vector<Place> places;
 };
 /// Error(argument) for a name that no value has.
 Observed observe(ir::Graph graph, const std::vector<std::string>& names);
 
-/// A line for each observed value.
-std::string summary_table(const Observed& observed, const std::vector<ir::HostArray>& outputs);
+/// A line for each observed value; nothing when there are none.
+std::string summary_table(const Observed& observed, const std::vector<Array>& inputs,
+                          const std::vector<Array>& outputs);
+/// An object for each observed value; a number that is none (NaN, infinity) is null.
+nlohmann::ordered_json summary_json(const Observed& observed, const std::vector<Array>& inputs,
+                                    const std::vector<Array>& outputs);
 
 }  // namespace tenon::tools

@@ -10,3 +10,4 @@
 #include "tenon/ops.h"
 #include "tenon/scalar.h"
 #include "tenon/shape.h"
+#include "tenon/summary.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ir/fusion/cluster.h"
+#include "ir/fusion/roofline.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -13,8 +14,6 @@ constexpr double kTile = 128;  // rows or columns of a result that share one loa
 
 constexpr double kLoadSlots = 1;          // a vectorised load, for each element
 constexpr double kFragmentLoadSlots = 4;  // in the layout that tensor cores give a result
-
-double bytes_us(double bytes, double gigabytes_s) { return bytes / (gigabytes_s * 1e3); }
 
 // How often a contraction's operand is loaded again: once for each tile along the axes that it does not vary along.
 double reloads(const Context& context, const Domain& domain, std::uint32_t depends) {
@@ -112,7 +111,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
     estimate.memory_us = reread_us(context, cluster, rows);
   }
   estimate.memory_us += bytes_us(bytes, bandwidth);
-  estimate.compute_us = std::max(estimate.slots / (cost.gigaslots_s * 1e3), cluster.flops / (cost.tensor_tflops * 1e6));
+  estimate.compute_us = arithmetic_us(cost, estimate);
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us);
   return estimate;
@@ -125,6 +124,14 @@ double time_of(const Context& context, const Cluster& cluster, double bytes) {
 }  // namespace tenon::ir::fusion
 
 namespace tenon::ir {
+
+double arithmetic_us(const CostModel& cost, const Estimate& estimate) {
+  return std::max(estimate.slots / (cost.gigaslots_s * 1e3), estimate.flops / (cost.tensor_tflops * 1e6));
+}
+
+Roofline roofline(const CostModel& cost, const Estimate& estimate) {
+  return {bytes_us(estimate.bytes, cost.bandwidth_gb_s), arithmetic_us(cost, estimate)};
+}
 
 CostModel cpu_cost_model(int cores) {
   constexpr double kLanes = 8, kGigahertz = 3, kOperationsAClock = 2, kCoreGbS = 12, kSocketGbS = 200;

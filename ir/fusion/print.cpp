@@ -28,6 +28,17 @@ std::string domain_text(const Group& group) {
   return text;
 }
 
+// Rank-0 literals say nothing.
+std::string operators_text(const Plan& plan, const Group& group) {
+  std::string text;
+  for (NodeId id : group.nodes) {
+    const Node& node = plan.graph.node(id);
+    if (node.op == Op::full && plan.graph.type(node.results[0]).shape.empty()) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(node.op));
+  }
+  return text.empty() ? "literal" : text;
+}
+
 }  // namespace fusion
 
 namespace {
@@ -38,17 +49,6 @@ std::string value_list(const Plan& plan, const std::vector<std::string>& names, 
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", names[static_cast<std::size_t>(value)],
                         str(plan.graph.type(value)));
   return text.empty() ? "nothing" : text;
-}
-
-// Op names in definition order; rank-0 literals say nothing.
-std::string node_list(const Plan& plan, const Group& group) {
-  std::string text;
-  for (NodeId id : group.nodes) {
-    const Node& node = plan.graph.node(id);
-    if (node.op == Op::full && plan.graph.type(node.results[0]).shape.empty()) continue;
-    text += fmt::format("{}{}", text.empty() ? "" : " ", name_of(node.op));
-  }
-  return text.empty() ? "literal" : text;
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ std::string print(const Plan& plan) {
     text += fmt::format("{} {} over {}\n", i, name_of(group.kernel_class), fusion::domain_text(group));
     text += fmt::format("  in  {}\n", value_list(plan, names, group.inputs));
     text += fmt::format("  out {}\n", value_list(plan, names, group.outputs));
-    text += fmt::format("  {}\n", node_list(plan, group));
+    text += fmt::format("  {}\n", fusion::operators_text(plan, group));
   }
   return text;
 }

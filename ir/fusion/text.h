@@ -14,4 +14,7 @@ std::vector<std::string> memory_names(const Plan& plan);
 /// "[rows]", "[rows] x [4096]": kept extents, and reduced ones.
 std::string domain_text(const Group& group);
 
+/// "sum div mul": a group's operators in definition order.
+std::string operators_text(const Plan& plan, const Group& group);
+
 }  // namespace tenon::ir::fusion

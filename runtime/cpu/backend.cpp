@@ -57,10 +57,16 @@ class CpuTimer final : public Timer {
  public:
   void begin(void*) override { begin_ = Clock::now(); }
   void end(void*) override { end_ = Clock::now(); }
-  double milliseconds() override { return std::chrono::duration<double, std::milli>(end_ - begin_).count(); }
+  double milliseconds() override { return between(begin_, end_); }
+  double milliseconds_after(const Timer& first) override {
+    return between(static_cast<const CpuTimer&>(first).begin_, begin_);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
+  static double between(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double, std::milli>(to - from).count();
+  }
   Clock::time_point begin_, end_;
 };
 

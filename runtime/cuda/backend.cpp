@@ -59,6 +59,9 @@ class CudaTimer final : public Timer {
     end_.synchronize();
     return static_cast<double>(end_.milliseconds_since(begin_));
   }
+  double milliseconds_after(const Timer& first) override {
+    return static_cast<double>(begin_.milliseconds_since(static_cast<const CudaTimer&>(first).begin_));
+  }
 
  private:
   Event begin_, end_;

@@ -1,0 +1,39 @@
+// What a device's memory can do: a copy by its driver, and one by a kernel that reads and writes as much. Whichever is
+// faster counts.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/memory.h"
+#include "runtime/stopwatch.h"
+#include "tenon/compile.h"
+
+namespace tenon::tools {
+
+class Copy {
+ public:
+  /// Of `bytes`, half read and half written; at least one word.
+  Copy(std::int64_t bytes, const std::shared_ptr<const runtime::Backend>& backend, const Options& options);
+
+  /// By the driver, by a kernel: for a Stopwatch. This object must live longer.
+  std::vector<std::function<void()>> works() const;
+
+ private:
+  std::shared_ptr<const runtime::Backend> backend_;
+  std::int64_t words_;
+  runtime::Memory from_, to_;
+  Executable kernel_;
+};
+
+/// The times of a Copy's works, in their order: whether the kernel was faster, and those of the faster.
+struct CopyTimes {
+  explicit CopyTimes(std::span<const runtime::Times> times)
+      : by_kernel(times[1].median < times[0].median), faster(times[by_kernel ? 1 : 0]) {}
+  bool by_kernel;
+  runtime::Times faster;
+};
+
+}  // namespace tenon::tools
