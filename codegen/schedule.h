@@ -21,11 +21,12 @@ struct MapSchedule {
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   std::int64_t grain = 0;  ///< CPU: elements of one task
 
-  // CUDA: accesses that are contiguous along another axis than the innermost pass through a tile in shared memory.
+  // Accesses that are contiguous along another axis than the innermost: on CUDA they pass through a tile in shared
+  // memory, on a CPU squares of loads are transposed in registers.
   int tile_axis = -1;    ///< the axis along which those accesses are contiguous; -1: none, and no tile
-  int tile_rows = 0;     ///< extent of a block's tile along tile_axis
+  int tile_rows = 0;     ///< extent of a block's or task's tile along tile_axis
   int tile_columns = 0;  ///< and along the innermost axis
-  int tile_vector = 1;   ///< consecutive elements along tile_axis that a thread moves, as far as alignment allows
+  int tile_vector = 1;   ///< CUDA: consecutive elements along tile_axis that a thread moves, as far as alignment allows
 };
 
 /// Who works on one row (one point of the kept axes).
@@ -49,9 +50,9 @@ struct ReduceSchedule {
   bool streaming = false;   ///< element stores bypass the caches
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
                             ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
-  int row_elements = 0;    ///< CUDA, persistent: capacity per thread, in elements
-  std::int64_t grain = 0;  ///< CPU: rows of one task
-  int splits = 1;          ///< parts of the reduced axes reduced in parallel when there are few rows
+  int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements
+  std::int64_t grain = 0;   ///< CPU: rows of one task
+  int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
 };
 
 enum class MainLoop : std::uint8_t {

@@ -3,6 +3,7 @@
 
 #include "codegen/dear_values.h"
 #include "codegen/schedule_choices.h"
+#include "codegen/transpose.h"
 
 namespace tenon::codegen {
 namespace {
@@ -33,6 +34,29 @@ bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
   return limit < 0;
 }
 
+// Tiles for loads that lie along another axis than the stores: of each page that is touched some lines are read, and
+// results are written in runs of some lines.
+void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr std::int64_t kRowBytes = 512;
+  constexpr int kColumns = 512, kNarrowest = 8;
+  const int axis = transposed_axis(kernel);
+  if (axis < 0) return;
+  const Transposed transposed = transposed_along(kernel, axis);
+  const auto guarded = [&](InstrId load) { return !kernel.instr(load).access.guards.empty(); };
+  if (transposed.loads.empty() || std::any_of(transposed.loads.begin(), transposed.loads.end(), guarded)) return;
+  const auto longest = [&](const Axis& along) { return along.extent.bounds(kernel.symbols).max; };
+  if (std::min(longest(kernel.axes[static_cast<std::size_t>(axis)]), longest(kernel.axes.back())) < kNarrowest) return;
+  std::int64_t narrowest = 8, widest = 1;
+  for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
+  for (const InstrId load : transposed.loads)
+    narrowest = std::min(narrowest,
+                         size_of(kernel.operands[static_cast<std::size_t>(kernel.instr(load).access.operand)].dtype));
+  schedule.vector = static_cast<int>(std::min<std::int64_t>(16, target.vector_bytes / widest));  // a register each
+  schedule.tile_axis = axis;
+  schedule.tile_rows = static_cast<int>(kRowBytes / narrowest);
+  schedule.tile_columns = kColumns;
+}
+
 // With symbolic sizes the kernel decides when it runs; what is not streamed is then masked, which costs nothing only on
 // AVX-512.
 MapSchedule choose_map(const Kernel& kernel, const Target& target) {
@@ -42,6 +66,7 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   schedule.unroll = cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
   schedule.grain = cost <= 64 ? 32768 : 8192;
   schedule.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  choose_tile(schedule, kernel, target);
   return schedule;
 }
 

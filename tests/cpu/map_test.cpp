@@ -165,5 +165,35 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   }
 }
 
+// out[b, i, j] = in[b, j, i] + w[j]: squares of vectors, whole and cut off on either side, around the caches and not.
+TEST(CpuMap, TransposesGoThroughSquaresOfRegisters) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i8, DType::bf16})
+    for (const auto& [m, n] :
+         {std::pair<std::int64_t, std::int64_t>{16, 16}, {64, 32}, {33, 70}, {200, 1025}, {9, 1600}})
+      for (const int vector_bytes : {0, 16})
+        for (const std::int64_t l3_bytes : {1, 1 << 30}) {
+          KernelBuilder k(ir::KernelClass::map);
+          const Index b = k.axis(2), i = k.axis(m), j = k.axis(n);
+          const InstrId x = k.load(k.operand(dtype, {2, n, m}), b * (m * n) + j * m + i);
+          const InstrId w = k.load(k.operand(dtype, {n}), j);
+          k.store(k.map(Op::add, {x, w}, dtype), b * (m * n) + i * n + j, dtype, {2, m, n});
+          const RunOptions options{.vector_bytes = vector_bytes, .threads = 2, .l3_bytes = l3_bytes};
+          EXPECT_EQ(std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options))).tile_axis, 1);
+          ir::HostArray in = ir::make_array(dtype, {2, n, m}), bias = ir::make_array(dtype, {n});
+          for (ir::HostArray* array : {&in, &bias})
+            for (std::int64_t e = 0; e < ir::element_count(*array); ++e) {
+              if (is_real(dtype)) ir::set_real(*array, e, static_cast<double>(e * 7 % 61 - 30));
+              if (!is_real(dtype)) ir::set_integer(*array, e, e * 7 % 61 - 30);
+            }
+          const ir::HostArray out = run(k.kernel, {in, bias}, options)[0];
+          for (std::int64_t e = 0; e < 2 * m * n; ++e) {
+            const std::int64_t batch = e / (m * n), row = e / n % m, column = e % n;
+            const std::int64_t from = batch * m * n + column * m + row;
+            ASSERT_EQ(ir::get_real(out, e), ir::get_real(in, from) + ir::get_real(bias, column))
+                << name_of(dtype) << " " << m << "x" << n << " at " << e;
+          }
+        }
+}
+
 }  // namespace
 }  // namespace tenon::test

@@ -8,6 +8,7 @@
 namespace tenon::codegen::simd {
 
 Source emit_map(Unit& unit);
+Source emit_map_tile(Unit& unit);  ///< of a schedule with a tile_axis
 Source emit_reduce(Unit& unit);
 Source emit_contract(Unit& unit);
 Source emit_attend(Unit& unit);

@@ -51,6 +51,7 @@ Tiling tiling_of(const Kernel& kernel, const MapSchedule& schedule) {
 Source emit_map(Unit& unit) {
   const Kernel& kernel = unit.kernel;
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
+  if (schedule.tile_axis >= 0) return emit_map_tile(unit);
   auto& b = unit.b;
   Source source;
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());

@@ -51,6 +51,22 @@ Value* exceeds_cache(Unit& unit) {
 
 }  // namespace
 
+Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores, int across) {
+  auto& b = unit.b;
+  Value* all = exceeds_cache(unit);
+  for (const int number : stores) {
+    const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
+    if (!may_stream(unit, corner, store)) continue;
+    const auto row = store.access.offset.coefficient(across);
+    if (!row || !divisible(unit, *row, corner.lanes)) return b.getFalse();
+    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
+    Value* address =
+        element_address(unit, store.access.operand, evaluate_affine(unit, corner, store.access.offset)->base);
+    all = b.CreateAnd(all, b.CreateICmpEQ(bytes_to(unit, address, corner.lanes * size), constant(unit, 0)));
+  }
+  return all;
+}
+
 void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>& stores, bool streaming) {
   for (Scope& scope : scopes)
     for (const int store : stores) evaluate(unit, scope, unit.kernel.stores[static_cast<std::size_t>(store)].value);

@@ -21,6 +21,10 @@ struct Lanes {
 /// `streaming` says so and they are contiguous.
 void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>& stores, bool streaming);
 
+/// Whether contiguous vectors of `stores` can go around the caches from the point where `corner` stands, along its
+/// lanes and in every row along axis `across`: the operands exceed the last-level cache, and the vectors are aligned.
+Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores, int across);
+
 /// Gives `body` vectors as for_lanes does. Where the kernel's operands exceed the last-level cache and those of
 /// `stores` that are contiguous align with each other, the first and last vector are masked and `body` is told to
 /// stream those between. Without such stores it is for_lanes.
