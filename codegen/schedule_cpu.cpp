@@ -81,6 +81,8 @@ bool keeps_dear_values(const Kernel& kernel, const Target& target) {
   return each > 0 && longest <= target.l2_bytes / 2 / each;
 }
 
+constexpr std::int64_t kColumnPart = 256;  // rows of memory of which a thread's pages are at hand together
+
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
 ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
@@ -97,8 +99,8 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
   schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
-  if (rows < 4 * target.threads && row >= (1 << 16))
-    schedule.splits = static_cast<int>(std::clamp<std::int64_t>(row >> 15, 1, 64));
+  if (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16))
+    schedule.splits = static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64));
   schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   schedule.persistent = !columns && keeps_dear_values(kernel, target);
   return schedule;

@@ -82,7 +82,8 @@ Partial accumulate(Unit& unit, const Instr& reduce, const Partial& a, const Part
   if (carries_index(reduce))
     return choose(unit, beats(unit, dtype, seeks_largest(reduce), element.value, a.value), a, element);
   const std::string_view spelling = ir::text_for(ir::info(reduce.op), dtype).llvm;
-  return {emit_spelled(unit, spelling, dtype, {a.value, element.value}), nullptr};
+  // The element first: an extremum looks at the sign of its first operand, and only `a` is waited for.
+  return {emit_spelled(unit, spelling, dtype, {element.value, a.value}), nullptr};
 }
 
 Partial merge(Unit& unit, const Instr& reduce, const Partial& a, const Partial& b) {

@@ -2,8 +2,6 @@
 // stores lie: squares of lanes x lanes elements are loaded in vectors along that axis and transposed in registers. A
 // task has a tile of schedule.tile_rows x tile_columns elements, so that whole lines are read and pages serve for more
 // than one of them.
-#include <llvm/IR/Intrinsics.h>
-
 #include <numeric>
 
 #include "codegen/emit/llvm/classes.h"
@@ -78,23 +76,11 @@ Value* where_less(Unit& unit, Value* mask, Value* i, Value* end, int lanes) {
   return unit.b.CreateAnd(mask, splat(unit, unit.b.CreateICmpSLT(i, end), lanes));
 }
 
-// The line that the same vector of the next column of squares needs: lines of other pages are not prefetched by
-// themselves.
-void prefetch(Unit& unit, Scope& scope, const Tile& tile, InstrId load, const Range& at, int q) {
-  Scope line = child_of(scope, unit);
-  bind(line, tile.inner, offset_by(unit, at.column, q + tile.step()));
-  bind_lanes(line, tile.along, at.row, tile.lanes, nullptr);
-  const Access& access = unit.kernel.instr(load).access;
-  Value* address = element_address(unit, access.operand, evaluate_affine(unit, line, access.offset)->base);
-  auto& b = unit.b;
-  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
-                    {address, b.getInt32(0), b.getInt32(2), b.getInt32(1)});
-}
-
 // The square of `load` at `at`, transposed: element p is the vector along the innermost axis in row at.row + p.
 std::vector<Value*> load_square(Unit& unit, Scope& scope, const Tile& tile, InstrId load, const Range& at,
                                 bool masked) {
   Value* rows = masked ? first_lanes(unit, unit.b.CreateSub(at.row_end, at.row), tile.lanes) : nullptr;
+  const Access& access = unit.kernel.instr(load).access;
   std::vector<Value*> vectors;
   for (int q = 0; q < tile.lanes; ++q) {
     Scope line = child_of(scope, unit);
@@ -102,8 +88,9 @@ std::vector<Value*> load_square(Unit& unit, Scope& scope, const Tile& tile, Inst
     bind(line, tile.inner, column);
     bind_lanes(line, tile.along, at.row, tile.lanes,
                masked ? where_less(unit, rows, column, at.column_end, tile.lanes) : nullptr);
-    vectors.push_back(emit_load(unit, line, unit.kernel.instr(load).access));
-    if (!masked) prefetch(unit, scope, tile, load, at, q);
+    vectors.push_back(emit_load(unit, line, access));
+    // The next column of squares: other pages, which are not prefetched by themselves.
+    if (!masked) emit_prefetch(unit, line, access, *access.offset.coefficient(tile.inner) * Dim(tile.step()));
   }
   return transpose(unit, std::move(vectors));
 }

@@ -1,6 +1,7 @@
 // Loads and stores of a scope's lanes: contiguous ones as vectors, uniform ones as scalars, the rest as gathers and
 // scatters; masked where lanes are not in use or a guard fails.
 #include <fmt/format.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit/llvm/ops.h"
 #include "codegen/emit/llvm/scope.h"
@@ -104,6 +105,16 @@ Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
     stored = load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
   }
   return widen(unit, stored, operand.dtype);
+}
+
+void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance) {
+  auto& b = unit.b;
+  constexpr int kRead = 0, kSecondLevel = 2, kData = 1;
+  const auto affine = evaluate_affine(unit, scope, access.offset);
+  TENON_CHECK(affine.has_value(), "a prefetch of scattered elements");
+  Value* address = element_address(unit, access.operand, b.CreateAdd(affine->base, emit_dim(unit, distance)));
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
+                    {address, b.getInt32(kRead), b.getInt32(kSecondLevel), b.getInt32(kData)});
 }
 
 bool is_contiguous(Unit& unit, const Scope& scope, const Access& access) {

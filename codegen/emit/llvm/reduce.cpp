@@ -94,6 +94,23 @@ Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std:
   return partials;
 }
 
+// What will be read, in time: two pages on where rows are read once, for hardware stops at the end of a page; the next
+// row's elements while a row is read again from the caches, for memory is idle then.
+void prefetch(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& vectors) {
+  constexpr std::int64_t kAhead = 8192;
+  const bool once = rounds.sweeps.size() == 1;
+  if (!once && (number != 1 || plan.kept.empty())) return;
+  for (const InstrId id : rounds.sweeps[0].instrs) {
+    if (unit.kernel.instr(id).kind != InstrKind::load) continue;
+    const Access& access = unit.kernel.instr(id).access;
+    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+    const auto distance = once ? std::optional(Dim(kAhead / size)) : access.offset.coefficient(plan.kept.back());
+    for (Scope& scope : vectors)
+      if (distance && !distance->is(0) && !scope.mask && is_contiguous(unit, scope, access))
+        emit_prefetch(unit, scope, access, *distance);
+  }
+}
+
 Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
                    const Part& part, const std::vector<KeptValue>& kept) {
   const Sweep& sweep = rounds.sweeps[number];
@@ -109,6 +126,7 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
     if (is_part) std::tie(lanes.begin, lanes.end) = std::tie(part.begin, part.end);
     for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes,
                        [&](std::vector<Scope>& vectors, bool streaming) {
+                         prefetch(unit, plan, rounds, number, vectors);
                          bind_kept(unit, number, kept, vectors);
                          emit_elements(unit, sweep, vectors, accumulators, true, streaming);
                          keep(unit, number, kept, vectors);
@@ -260,10 +278,10 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size() + 1);
   Scope root = root_scope(unit);
   for_tasks(unit, root, range, [&](Scope& task, Value* number) {
-    Value* splits = constant(unit, plan.splits);
-    Value* part = unit.b.CreateURem(number, splits);
+    Value* count = emit_dim(unit, groups);  // neighbours in memory are neighbours in time
+    Value* part = unit.b.CreateUDiv(number, count);
     const Part bounds = part_of(unit, plan, part);
-    for_group_block(unit, task, plan, unit.b.CreateUDiv(number, splits), [&](std::vector<Scope>& rows) {
+    for_group_block(unit, task, plan, unit.b.CreateURem(number, count), [&](std::vector<Scope>& rows) {
       save_partials(unit, plan, rows, part, emit_sweep(unit, plan, rounds, 0, rows, bounds, {}));
     });
   });

@@ -4,6 +4,9 @@
 namespace tenon::codegen::simd {
 namespace {
 
+// Of one sum, in registers: the more columns, the more of each page is read while it is at hand.
+constexpr int kMostColumnVectors = 16;
+
 // The longest reduced axis: what a few long rows are cut along.
 int longest(const Kernel& kernel, const std::vector<int>& axes) {
   int best = axes.back();
@@ -26,6 +29,7 @@ RowPlan plan_rows(const Kernel& kernel, bool may_split) {
   plan.vectors = 4;
   plan.groups = std::max<std::int64_t>(1, schedule.grain);
   if (plan.columns) {
+    if (may_split) plan.vectors = kMostColumnVectors;
     const std::int64_t columns = extent_of(kernel, plan.kept.back()).bounds(kernel.symbols).max;
     while (plan.vectors > 1 && plan.vectors * plan.lanes > columns) plan.vectors /= 2;
     plan.groups = std::max<std::int64_t>(1, plan.groups / (plan.lanes * plan.vectors));
