@@ -111,32 +111,44 @@ void prefetch(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t
   }
 }
 
+// Accumulators of a reduction: more where little is computed of each element, so that few of them are waited for.
+int vectors_of(const Kernel& kernel, const RowPlan& plan, const Sweep& sweep) {
+  constexpr int kLittle = 4;  // issue slots
+  int cost = 0;
+  for (const InstrId id : sweep.instrs) {
+    const Instr& instr = kernel.instr(id);
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kLittle + 1 : 0;
+  }
+  return cost <= kLittle ? 2 * plan.vectors : plan.vectors;
+}
+
 Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
                    const Part& part, const std::vector<KeptValue>& kept) {
   const Sweep& sweep = rounds.sweeps[number];
+  const int vectors = vectors_of(unit.kernel, plan, sweep);
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (int i = 0; i < plan.vectors; ++i)
+    for (int i = 0; i < vectors; ++i)
       accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
   const int inner = plan.reduced.back();
   const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
   for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
     const bool is_part = inner == part.axis;
-    Lanes lanes{inner, plan.lanes, plan.vectors, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, inner))};
+    Lanes lanes{inner, plan.lanes, vectors, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, inner))};
     if (is_part) std::tie(lanes.begin, lanes.end) = std::tie(part.begin, part.end);
     for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes,
-                       [&](std::vector<Scope>& vectors, bool streaming) {
-                         prefetch(unit, plan, rounds, number, vectors);
-                         bind_kept(unit, number, kept, vectors);
-                         emit_elements(unit, sweep, vectors, accumulators, true, streaming);
-                         keep(unit, number, kept, vectors);
+                       [&](std::vector<Scope>& turn, bool streaming) {
+                         prefetch(unit, plan, rounds, number, turn);
+                         bind_kept(unit, number, kept, turn);
+                         emit_elements(unit, sweep, turn, accumulators, true, streaming);
+                         keep(unit, number, kept, turn);
                        });
   });
   Partials partials;
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
     const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
     Partial all = read(unit, accumulators[r][0]);
-    for (int i = 1; i < plan.vectors; ++i)
+    for (int i = 1; i < vectors; ++i)
       all = merge(unit, reduce, all, read(unit, accumulators[r][static_cast<std::size_t>(i)]));
     partials.push_back({fold_lanes(unit, reduce, all)});
   }
