@@ -33,6 +33,8 @@ done
 code=0
 "$tenon" bench "${cases[@]}" --target "$target" --seconds "$seconds" -o "$results/tenon.json" || code=1
 peers=()
+# PyTorch's results are new memory at each call: on a CPU let it be memory that was freed, not pages to be made.
+[ "$target" = cpu ] && export MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1000000000000
 if python3 -c 'import torch' 2>/dev/null; then
   python3 peers.py --cases "^(${names#|})\$" --peers "${PEERS:-eager,compile}" --device "$target" --seconds "$seconds" \
     --budget "${BUDGET:-inf}" --out "$results/peers.json" && peers=("$results/peers.json")
