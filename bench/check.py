@@ -28,6 +28,10 @@ DTYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "i64": torch.int64}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
+def path_of(name, target):
+    return os.path.join(HERE, "cases", *(["cpu"] if target == "cpu" else []), name + ".tn")
+
+
 def signature(tenon, case):
     """[(dtype, shape)] of the graph's inputs and of its outputs."""
     graph = json.loads(subprocess.run([tenon, "dump", case, "--emit", "json"], check=True, capture_output=True).stdout)
@@ -63,7 +67,7 @@ def errors(result, reference, name, inputs):
 def check(tenon, name, target, folder):
     """For each output the shares of both bounds."""
     device = "cuda" if target == "cuda" else "cpu"
-    path = os.path.join(HERE, "cases", name + ".tn")
+    path = path_of(name, target)
     inputs, outputs = signature(tenon, path)
     subprocess.run([tenon, "bench", path, "--target", target, "--seconds", "0.001", "--save", folder, "--json"],
                    check=True, stdout=subprocess.DEVNULL)
@@ -86,7 +90,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         for name in CASES:
-            if not re.search(asked.cases, name) or name in RANDOM:
+            if not os.path.exists(path_of(name, asked.target)) or not re.search(asked.cases, name) or name in RANDOM:
                 continue
             try:
                 shares = check(asked.tenon, name, asked.target, folder)
