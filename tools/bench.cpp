@@ -9,6 +9,7 @@
 #include "tenon_build.h"
 #include "tools/bench_case.h"
 #include "tools/command.h"
+#include "tools/first_result.h"
 
 namespace tenon::tools {
 namespace {
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 struct BenchArguments : TimingArguments {
   BenchSettings settings;
-  bool no_flush = false;
+  bool no_flush = false, first = false;
 };
 
 Json as_json(const BenchResult& r) {
@@ -96,6 +97,28 @@ int bench(const BenchArguments& arguments) {
   return code;
 }
 
+int bench_first(const BenchArguments& arguments) {
+  if (arguments.files.size() != 1)
+    throw Error(ErrorKind::argument, "--first with more than one graph", {}, "run tenon once for each graph");
+  const ir::Graph graph = ir::read_file(arguments.files[0]);
+  const FirstResult first = first_result(graph, complete_bindings(graph, arguments.compile.bindings()),
+                                         arguments.compile.target, arguments.compile.options());
+  const Json document{{"tenon", TENON_VERSION " " TENON_COMMIT},
+                      {"graph", graph.name},
+                      {"device_ms", first.device_ms},
+                      {"first_ms", first.first_ms},
+                      {"kernels", first.kernels},
+                      {"compiles", first.compiles}};
+  if (arguments.json) {
+    write_output("-", document.dump(2) + "\n");
+  } else {
+    fmt::print("{}: first result after {:.2f} ms ({} of {} kernels compiled), the device opened in {:.2f} ms\n",
+               graph.name, first.first_ms, first.compiles, first.kernels, first.device_ms);
+  }
+  if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
+  return fine;
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, Action& action) {
@@ -109,7 +132,10 @@ void add_bench(CLI::App& app, Action& action) {
       "compare with the interpreter, which takes about a microsecond an element; exit 4 if results differ");
   command->add_option("--save", arguments->settings.save,
                       "folder for the bytes of inputs and outputs, as GRAPH.in0.bin and GRAPH.out0.bin");
-  command->callback([arguments, &action] { action = [arguments] { return bench(*arguments); }; });
+  command->add_flag("--first", arguments->first, "instead, how long this process takes to one graph's first result");
+  command->callback([arguments, &action] {
+    action = [arguments] { return arguments->first ? bench_first(*arguments) : bench(*arguments); };
+  });
 }
 
 }  // namespace tenon::tools

@@ -91,5 +91,14 @@ print("\n".join(peer_cases.CASES))
   EXPECT_EQ(peers, cases);
 }
 
+#ifdef TENON_WITH_CPU
+TEST_F(BenchScripts, FirstResultsAreTimedInFreshProcesses) {
+  const std::string table =
+      output_of("python3 -B " TENON_SOURCE_DIR "/bench/first_result.py " TENON_CLI " --target cpu --runs 1 --peers=");
+  EXPECT_NE(table.find("gelu_bf16_small_256 on cpu"), std::string::npos) << table;
+  EXPECT_NE(table.find("| Tenon | "), std::string::npos) << table;
+}
+#endif
+
 }  // namespace
 }  // namespace tenon

@@ -223,6 +223,16 @@ TEST_F(Cli, BenchTimesAGraphBesideACopy) {
 }
 
 // However the plan cuts the graph: the table is gathered from, x is sliced, and n is neither input nor output.
+TEST_F(Cli, BenchTimesTheFirstResultOfAProcess) {
+  const std::string bench = "bench --first --json --target cpu --dim rows=64 " + gelu();
+  const std::string folder = "TENON_CACHE_DIR=" + path("first");
+  const auto empty = nlohmann::json::parse(tenon(bench, folder).text);
+  EXPECT_EQ(empty["compiles"], 1);
+  EXPECT_GT(empty["first_ms"], 0);
+  EXPECT_EQ(nlohmann::json::parse(tenon(bench, folder).text)["compiles"], 0);
+  EXPECT_EQ(tenon(bench + " " + gelu()).code, 2);
+}
+
 TEST_F(Cli, BenchCountsTheBytesThatNoPlanAvoids) {
   const std::string graph = file("parts.tn",
                                  "graph parts(table: bf16[1000, 32], ids: i64[8], x: f32[8, 64], idle: f32[99]) {\n"
