@@ -52,3 +52,16 @@ ${calls}}
     file(WRITE ${output} "${text}")
   endif()
 endfunction()
+
+# The first ```cpp block of a Markdown page, which is a whole program.
+function(tenon_write_program page output)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+  file(READ ${page} text)
+  string(FIND "${text}" "```cpp\n" begin)
+  math(EXPR begin "${begin} + 7")
+  string(SUBSTRING "${text}" ${begin} -1 text)
+  string(FIND "${text}" "\n```" end)
+  math(EXPR end "${end} + 1")
+  string(SUBSTRING "${text}" 0 ${end} text)
+  file(CONFIGURE OUTPUT ${output} CONTENT "${text}" @ONLY)
+endfunction()
