@@ -36,6 +36,7 @@ Numerics::Numerics(const InterpretOptions& options, NodeId node)
   quiet_ = *options.perturb_seed / 4 % 8 == 7;
   sign_ = *options.perturb_seed % 2 == 0 ? 1 : -1;
   key_ = mix(*options.perturb_seed / 2 ^ mix(static_cast<std::uint64_t>(node)));
+  overflows_ = !quiet_ && (mix(key_) & 1) != 0;
 }
 
 double Numerics::noise(std::int64_t i) const {
@@ -48,6 +49,7 @@ double Numerics::noise(std::int64_t i) const {
 double Numerics::keep(DType dtype, double value) const {
   if (round_every_op_) return round_to(dtype, value);
   if (dtype == DType::f64) return value;
+  if (overflows_ && std::isfinite(value) && !std::isfinite(round_to(dtype, value))) return round_to(dtype, value);
   if (quiet_) return round_to(DType::f32, value);
   // Doubles hold more than f32 in precision, which is kept, and in range, which is not.
   const double magnitude = std::fabs(value);

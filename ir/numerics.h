@@ -45,7 +45,8 @@ class Numerics {
  private:
   bool round_every_op_;
   bool disturbs_;
-  bool quiet_ = false;  // a run without noise whose values are those that registers of the compute type hold
+  bool quiet_ = false;      // a run without noise whose values are those that registers of the compute type hold
+  bool overflows_ = false;  // this node's results as where a plan stores them, which it does with some, if out of range
   double sign_ = 1;  // runs 2k and 2k + 1 are disturbed by opposite amounts, so that a threshold is met from both sides
   std::uint64_t key_ = 0;
 };
