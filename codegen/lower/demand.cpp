@@ -206,8 +206,11 @@ class Demand {
     if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
     if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = map_instr(Op::cast, type.dtype, {arg});
     const std::vector<int> axes = axes_in(reduced);
-    if (axes.empty())  // of one element: itself, at index 0
+    if (axes.empty()) {  // of one element: itself, at index 0; but 0 + -0 is +0
+      if (node.op == Op::sum && is_real(type.dtype))
+        return map_instr(Op::add, type.dtype, {arg, literal(type.dtype, 0.0)});
       return ir::info(node.op).yields == ir::Yields::Index ? literal(type.dtype, std::int64_t{0}) : arg;
+    }
     Instr instr;
     instr.kind = InstrKind::reduce;
     instr.dtype = type.dtype;

@@ -152,6 +152,16 @@ TEST_P(Regressions, ResultsThatOverflowOnlyWhereSomeAreStored) {
   })");
 }
 
+TEST_P(Regressions, TheSumOfOneNegativeZeroIsPositive) {
+  const ir::Graph graph = ir::parse(R"(graph one(x: bf16[3, 1]) {
+    y = reciprocal(sum(x, axis=1))
+    return y
+  })");
+  std::vector<ir::HostArray> inputs = data_for(graph, {});
+  ir::set_real(inputs[0], 1, -0.0);
+  expect_right_on(graph, GetParam(), inputs);
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
