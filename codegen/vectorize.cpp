@@ -143,7 +143,8 @@ const Access* peel_reference(const Kernel& kernel) {
   for (const Instr& instr : kernel.body) {
     if (instr.kind != InstrKind::load || (instr.depends & bit) == 0) continue;
     const bool along_row = axis == 0 || instr.depends != bit;  // a weight is the same for every row
-    if (instr.access.guards.empty() && along_row && !reference) reference = &instr.access;
+    const bool known = instr.access.guards.empty() && instr.access.offset.values().empty();  // before anything is read
+    if (known && along_row && !reference) reference = &instr.access;
   }
   if (!reference || bounds(reference->offset, kernel.context()).min < 0) return nullptr;
   for (const Instr& instr : kernel.body)

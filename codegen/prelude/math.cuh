@@ -33,6 +33,14 @@ __device__ __forceinline__ auto wrapping_abs(A a) {
   return x < 0 ? wrapping_sub(0, x) : x;
 }
 
+//@ low_byte
+// The low byte of x as a signed one, by an instruction that the compiler does not take apart.
+__device__ __forceinline__ i8 low_byte(int x) {
+  int y;
+  asm("cvt.s32.s8 %0, %1;" : "=r"(y) : "r"(x));
+  return (i8)y;
+}
+
 //@ floor_div
 // The floor of the exact quotient; a zero quotient has the sign of a / b. By 0: what division gives.
 template <class F>

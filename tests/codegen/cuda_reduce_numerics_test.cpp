@@ -157,6 +157,13 @@ TEST(CudaReduceNumerics, RowsThatVectorsDoNotDivideArePeeled) {
   expect_right("graph g(x: f16[rows, n]) { y = layer_norm(x); return y }", {{"rows", 3}, {"n", 777}});
 }
 
+TEST(CudaReduceNumerics, RowsOfAGatheredTable) {  // where a row begins is known only when the index was read
+  const CudaKernel run = expect_right(
+      "graph g(x: bool[n, n, n, n], i: i32[]) { y = all(take(x, i, axis=0), axis=-1, keepdims=true); return y }",
+      {{"n", 3}});
+  test::expect_compiles_everywhere(run.source);
+}
+
 TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
   const auto of_two = [](Kernel& kernel) {
     ReduceSchedule& schedule = by_blocks(kernel);

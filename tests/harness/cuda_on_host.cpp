@@ -87,6 +87,8 @@ std::string host_text(const codegen::Source& source) {
   replace_tensor_instructions(text, source.launch.shared_bytes);
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
+  replace_asm(text, "cvt.s32.s8", {"y = (signed char)x;"});
+  replace_asm(text, "ld.global.", {"wide = *p;", "w = *p;", "w = *p;", "w = *p;", "w = *p;"});
   if (const int cluster = source.launch.cluster; cluster > 1) {  // as one block
     replace_asm(text, "barrier.cluster.arrive", {"__syncthreads();"});
     replace_asm(text, "barrier.cluster.wait", {""});

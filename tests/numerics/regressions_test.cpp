@@ -162,6 +162,40 @@ TEST_P(Regressions, TheSumOfOneNegativeZeroIsPositive) {
   expect_right_on(graph, GetParam(), inputs);
 }
 
+// NVRTC 13.0 forgot to extend the sign of such bytes where they are the lowest of a loaded word.
+TEST_P(Regressions, ComparedSumsOfBytes) {
+  check(R"(graph bytes(x: i8[64], y: i8[64]) {
+    a = sign(neg(x))
+    b = maximum(add(x, y), y)
+    c = minimum(sub(x, y), x)
+    d = sign(cast(add(cast(x, dtype=i32), cast(y, dtype=i32)), dtype=i8))
+    return a, b, c, d
+  })");
+}
+
+// Where a row begins is known only when the index was read.
+TEST_P(Regressions, RowsOfAGatheredTable) {
+  check(R"(graph gathered(x: bool[n, n, n, n], i: i32[]) {
+    y = all(take(x, i, axis=0), axis=-1, keepdims=true)
+    return y
+  })",
+        {{{"n", 2}}, {{"n", 5}}});
+}
+
+// Rows and columns of the same tensors, which a GPU reduces in one kernel.
+TEST_P(Regressions, ReductionsInMixedOrder) {
+  check(R"(graph gradients(dy: bf16[rows, 512], x: bf16[rows, 512], w: bf16[512], rstd: f32[rows, 1]) {
+    g = cast(dy, dtype=f32)
+    n = mul(cast(x, dtype=f32), rstd)
+    s = mul(g, cast(w, dtype=f32))
+    dx = cast(mul(rstd, sub(s, mul(n, mean(mul(s, n), axis=1, keepdims=true)))), dtype=bf16)
+    dw = cast(sum(mul(g, n), axis=0), dtype=bf16)
+    db = sum(g, axis=0)
+    return dx, dw, db
+  })",
+        {{{"rows", 1}}, {{"rows", 37}}, {{"rows", 1000}}});
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace

@@ -15,17 +15,28 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+// NVRTC 13.0 compares sums and differences of bytes without extending their sign first, where they are the lowest of a
+// loaded word. It does not see through low_byte.
+std::string opaque_byte(const std::string& text, DType dtype) {
+  return dtype == DType::i8 ? fmt::format("low_byte({})", text) : text;
+}
+
+bool is_sum(ir::Op op) { return op == ir::Op::add || op == ir::Op::sub || op == ir::Op::neg || op == ir::Op::sum; }
+
 std::string map_expression(const Kernel& kernel, const Instr& instr) {
   std::vector<std::string> args;
   for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
   const DType operand = kernel.instr(instr.args.back()).dtype;  // the last: the first of `where` is its condition
-  if (instr.op == ir::Op::cast) return converted(args[0], operand, instr.dtype);
+  if (instr.op == ir::Op::cast)
+    return is_integer(operand) ? opaque_byte(converted(args[0], operand, instr.dtype), instr.dtype)
+                               : converted(args[0], operand, instr.dtype);
   if (instr.op == ir::Op::bitcast) return reinterpreted(args[0], operand, instr.dtype);
   const std::string_view meaning = ir::text_for(ir::info(instr.op), operand).meaning;
   TENON_CHECK(!meaning.empty(), fmt::format("{} has no meaning on {}", name_of(instr.op), name_of(operand)));
   const std::string text = substitute(meaning, args);
   // Inverting a bool sets the bits above its own.
-  return instr.dtype == DType::bool_ && meaning.front() == '~' ? fmt::format("(~(int){}) & 1", text.substr(1)) : text;
+  if (instr.dtype == DType::bool_ && meaning.front() == '~') return fmt::format("(~(int){}) & 1", text.substr(1));
+  return is_sum(instr.op) ? opaque_byte(text, instr.dtype) : text;
 }
 
 std::string random_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
@@ -163,7 +174,8 @@ std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::st
     return fmt::format("{0} = {1}({0}, {2}{{{3}, {4}}});", accumulator,
                        reduce.op == ir::Op::argmax ? "first_max" : "first_min", how.type, value, position);
   const std::string_view meaning = ir::text_for(ir::info(reduce.op), kernel.instr(reduce.args[0]).dtype).meaning;
-  return fmt::format("{} = {};", accumulator, substitute(meaning, {accumulator, value}));
+  const std::string text = substitute(meaning, {accumulator, value});
+  return fmt::format("{} = {};", accumulator, is_sum(reduce.op) ? opaque_byte(text, reduce.dtype) : text);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -11,6 +11,8 @@
 namespace tenon::codegen::cuda {
 namespace {
 
+constexpr std::size_t kManyOperands = 16;  // beyond, the compiler spilled rather than take registers of other blocks
+
 // The last vector of a domain that the vector does not divide: element by element.
 void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const std::string& total) {
   out.open(fmt::format("if (point + {} <= {}) {{", points.vector, total));
@@ -111,7 +113,7 @@ Source emit_map(const Kernel& kernel, const Target& target) {
   LaunchRule launch;
   launch.grid_x = blocks_of(share.count, share.per_block());
   launch.block = schedule.threads;
-  return finish(kernel, out, launch, target);
+  return finish(kernel, out, launch, target, kernel.operands.size() > kManyOperands);
 }
 
 }  // namespace tenon::codegen::cuda
