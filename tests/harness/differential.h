@@ -17,7 +17,8 @@ struct Verdict {
   std::int64_t undecided = 0;  ///< elements on which perturbed interpretations disagree, and so nothing is demanded
 };
 
-/// Compiles `c` for `target` and compares the results with the interpreter's.
+/// Compiles `c` for `target` and compares the results with the interpreter's. For an architecture ("sm_90a") every
+/// kernel is built and none is run.
 Verdict check(const RandomCase& c, const std::string& target, const Options& options);
 
 /// `check` with fusion on and off: the first difference, or the fused verdict.
