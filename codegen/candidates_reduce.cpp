@@ -73,6 +73,7 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen) {
+  if (chosen.walkers > 0) return outer_alternatives(kernel, chosen);
   std::vector<ReduceSchedule> result;
   const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
   if (chosen.persistent && rows) result = held_rows(kernel, chosen);

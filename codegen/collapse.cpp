@@ -80,7 +80,8 @@ bool drop_one(Kernel& kernel, std::size_t movable) {
     const bool reduced = kernel.axes[axis].reduced;
     const auto alike =
         std::count_if(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& a) { return a.reduced == reduced; });
-    const bool last_needed = alike == 1 && (reduced || kernel.kernel_class == ir::KernelClass::map);
+    const bool last_needed =
+        alike == 1 && (reduced || kernel.kernel_class == ir::KernelClass::map || has_outer(kernel));
     if (extent.min != 1 || extent.max != 1 || last_needed) continue;
     std::vector<Axis> axes = kernel.axes;
     axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));

@@ -5,7 +5,8 @@
 // that combine some axes away, so every kernel class has the same form; the class says which loop structure the
 // emitters give it:
 //   map       no reduced axis
-//   reduce    reductions over one set of reduced axes, in rounds (a round may use the results of earlier ones)
+//   reduce    reductions over one set of reduced axes, in rounds (a round may use the results of earlier ones), and
+//             beside them outer reductions over the kept axes, which only their own epilogue uses
 //   contract  one contraction with prologues on its operands and an epilogue on its result
 //   attend    contract -> maps -> max, exp, sum over the key axis -> contract
 //
@@ -120,6 +121,12 @@ void collapse_axes(Kernel& kernel);
 /// Joins an innermost axis of a few bytes with its neighbour, for the sake of the stores' width, although some indices
 /// are then divided by its extent (codegen/collapse.cpp). Map kernels only.
 void lengthen_inner_axis(Kernel& kernel);
+
+/// Whether some reduction combines the kept axes.
+bool has_outer(const Kernel& kernel);
+/// For each instruction whether it is a reduction over the kept axes, or made of one: known at the end of all rows
+/// only.
+std::vector<bool> outer_values(const Kernel& kernel);
 
 /// Throws Error(internal) with the kernel printed when it breaks an invariant.
 void verify(const Kernel& kernel);

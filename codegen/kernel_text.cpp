@@ -1,6 +1,8 @@
 // A kernel as text, and the invariants that every kernel keeps.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/kernel.h"
 #include "codegen/visit.h"
 #include "ir/check.h"
@@ -86,6 +88,24 @@ std::string right_side(const Kernel& kernel, const Instr& instr) {
 
 }  // namespace
 
+bool has_outer(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced;
+  });
+}
+
+std::vector<bool> outer_values(const Kernel& kernel) {
+  std::vector<bool> outer(kernel.body.size(), false);
+  for (std::size_t i = 0; i < outer.size(); ++i) {
+    const Instr& instr = kernel.body[i];
+    const bool over_kept =
+        instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced;
+    outer[i] = over_kept || std::any_of(instr.args.begin(), instr.args.end(),
+                                        [&](InstrId arg) { return outer[static_cast<std::size_t>(arg)]; });
+  }
+  return outer;
+}
+
 std::string print(const Kernel& kernel) {
   std::string text = fmt::format("kernel {} ({}, {}-bit offsets)\n", kernel.name, ir::name_of(kernel.kernel_class),
                                  kernel.wide_index ? 64 : 32);
@@ -106,9 +126,11 @@ std::string print(const Kernel& kernel) {
 void verify(const Kernel& kernel) {
   const auto require = [&](bool holds, const std::string& what) { TENON_CHECK(holds, what + "\n" + print(kernel)); };
   bool seen_reduced = false;
+  std::size_t kept = 0;
   for (const Axis& axis : kernel.axes) {
     require(axis.reduced || !seen_reduced, "kept axes come before reduced ones");
     seen_reduced = axis.reduced;
+    kept += !axis.reduced;
   }
   require(kernel.kernel_class != ir::KernelClass::map || !kernel.axes.empty(), "a map kernel has an axis");
   require((kernel.kernel_class == ir::KernelClass::map) != seen_reduced, "reduced axes fit the kernel's class");
@@ -116,8 +138,10 @@ void verify(const Kernel& kernel) {
     const Instr& instr = kernel.body[i];
     for (InstrId arg : instr.args)
       require(arg >= 0 && static_cast<std::size_t>(arg) < i, fmt::format("v{} uses a later value", i));
-    for (int axis : instr.axes)
-      require(kernel.axes[static_cast<std::size_t>(axis)].reduced, fmt::format("v{} combines a kept axis", i));
+    const auto reduced = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].reduced; };
+    const bool outer = kernel.kernel_class == ir::KernelClass::reduce && !instr.axes.empty() && !reduced(instr.axes[0]);
+    if (outer) require(instr.axes.size() == kept, fmt::format("v{} combines some of the kept axes", i));
+    for (int axis : instr.axes) require(reduced(axis) != outer, fmt::format("v{} combines kept and reduced axes", i));
     const bool combines = instr.kind == InstrKind::reduce || instr.kind == InstrKind::contract;
     require(combines != instr.axes.empty(), fmt::format("v{} and its combined axes", i));
   }

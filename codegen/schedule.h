@@ -53,6 +53,8 @@ struct ReduceSchedule {
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements
   std::int64_t grain = 0;   ///< CPU: rows of one task
   int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
+  int walkers = 0;          ///< CUDA, block, with outer reductions: blocks that walk over all rows
+  bool ahead = false;       ///< with walkers: a row is loaded while the one before it is worked on
 };
 
 enum class MainLoop : std::uint8_t {

@@ -20,6 +20,9 @@ std::int64_t held_bytes(const Kernel& kernel);
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
 /// and rows that fit one.
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// For a kernel with outer reductions (codegen/schedule_outer.cpp), and what might be better than `chosen` for one.
+ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);
+std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const ReduceSchedule& chosen);
 /// What might be better than `chosen` (codegen/candidates_reduce.cpp).
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen);

@@ -250,6 +250,7 @@ std::int64_t held_bytes(const Kernel& kernel) {
 }
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
+  if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
   if (column_wise(kernel, shape.kept)) return choose_columns(kernel, target, shape);

@@ -53,7 +53,7 @@ std::int64_t count_different(const Buffer& actual, const Buffer& expected,
   const ir::Graph graph = ir::parse(is_real(actual.dtype) ? nearly(actual.dtype) : exactly(actual.dtype));
   Options plain = options;
   plain.tune = false;
-  const Executable executable = make_executable(plan(graph, plain), backend, plain);
+  const Executable executable = make_executable(plan(graph, backend->target().kind, plain), backend, plain);
   const auto memory = runtime::allocate(*backend, sizeof elements);
   const Buffer inputs[] = {{actual.data, actual.dtype, {elements}}, {expected.data, expected.dtype, {elements}}};
   const Buffer output{memory.get(), DType::i64, {}};

@@ -73,11 +73,22 @@ std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, 
   }
 }
 
-ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostModel& cost) {
+codegen::TargetKind target_kind(const std::string& target, const Options& options) {
+  if (target == "cpu") return codegen::TargetKind::cpu;
+  if (target != "auto") return codegen::TargetKind::cuda;
+  try {
+    return open_backend(target, options)->target().kind;
+  } catch (const Error&) {
+    return codegen::TargetKind::cuda;
+  }
+}
+
+ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
   ir::PlanOptions wanted;
   wanted.fuse = options.fuse;
   wanted.find_attention = !options.disable.count("attention");
   wanted.siblings = !options.disable.count("siblings");
+  wanted.mixed_order = target == codegen::TargetKind::cuda && !options.disable.count("mixed_order");
   wanted.duplicate = !options.disable.count("duplicate");
   wanted.window = options.disable.count("windows") ? 0 : wanted.window;
   wanted.max_live_bytes = options.max_live_bytes;
@@ -90,7 +101,7 @@ ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostMode
 }
 
 ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options) {
-  return plan(graph, options, cost_model(backend, options));
+  return plan(graph, backend.target().kind, options, cost_model(backend, options));
 }
 
 codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,

@@ -22,8 +22,12 @@ std::shared_ptr<runtime::Tunings> open_tunings(const Options& options, bool anew
 /// The backend named "cpu", "cuda", "auto", or an architecture ("sm_90a": compiles without a device).
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options);
 
-/// The plan by the numbers of `cost`: whoever has measured a device hands its own in.
-ir::Plan plan(const ir::Graph& graph, const Options& options, const ir::CostModel& cost = {});
+/// The plan for a kind of target, by the numbers of `cost`: whoever has measured a device hands its own in.
+ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options,
+              const ir::CostModel& cost = {});
+
+/// The kind of what open_backend(target) opens; CUDA where it would fail.
+codegen::TargetKind target_kind(const std::string& target, const Options& options);
 
 /// The plan for a backend's device: by the numbers kept for it, where there are any.
 ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options);

@@ -46,7 +46,8 @@ void fill_random(const Buffer& to, std::int64_t limit, std::int64_t seed,
   if (count == 0) return;
   const Graph graph = ir::parse(fmt::format("graph random(seed: i64[]) where n >= 0 {{\n  y = {}\n  return y\n}}\n",
                                             random_expression(to.dtype, limit)));
-  const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+  const Executable executable =
+      src::make_executable(src::plan(graph, backend->target().kind, options), backend, options);
   const Memory key = allocate(*backend, sizeof seed);
   backend->copy_in(key.get(), &seed, sizeof seed, nullptr);
   const Buffer in{key.get(), DType::i64, {}}, out{to.data, to.dtype, {count}};

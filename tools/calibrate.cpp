@@ -128,7 +128,7 @@ class Calibration {
   Measured measure(const std::string& text, const Bindings& bindings, Options options) const {
     options.typical = bindings;
     const ir::Graph graph = ir::parse(text);
-    ir::Plan plan = src::plan(graph, options);
+    ir::Plan plan = src::plan(graph, backend_->target().kind, options);
     Measured measured{0, sum_of(plan)};
     const Executable executable = src::make_executable(std::move(plan), backend_, options);
     std::vector<Memory> memory;

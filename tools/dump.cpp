@@ -74,11 +74,20 @@ std::string dump_kernel(const DumpArguments& arguments, const ir::Plan& plan, in
   return arguments.emit == "sass" ? disassemble(bytes) : bytes;
 }
 
+bool is_cpu_level(const std::string& emit) { return emit == "llvm" || emit == "asm"; }
+
+bool is_cuda_level(const std::string& emit) {
+  return emit == "cuda" || emit == "ptx" || emit == "cubin" || emit == "sass";
+}
+
+codegen::TargetKind kind_for(const DumpArguments& arguments, const Options& options) {
+  if (is_cpu_level(arguments.emit)) return codegen::TargetKind::cpu;
+  return src::target_kind(is_cuda_level(arguments.emit) ? "cuda" : arguments.compile.target, options);
+}
+
 // cuda, ptx, cubin and sass need no device: without one they are made for sm_90a. llvm and asm are the CPU's.
 std::shared_ptr<const runtime::Backend> backend_for(const DumpArguments& arguments, const Options& options) {
-  const bool cpu_level = arguments.emit == "llvm" || arguments.emit == "asm";
-  const bool cuda_level =
-      arguments.emit == "cuda" || arguments.emit == "ptx" || arguments.emit == "cubin" || arguments.emit == "sass";
+  const bool cpu_level = is_cpu_level(arguments.emit), cuda_level = is_cuda_level(arguments.emit);
   const std::string& target = arguments.compile.target;
   if (cpu_level && target != "auto" && target != "cpu")
     throw Error(ErrorKind::argument, fmt::format("--emit {} is of target cpu, not {}", arguments.emit, target), {},
@@ -103,7 +112,7 @@ int dump(const DumpArguments& arguments) {
   } else if (arguments.emit == "json") {
     text = ir::print_json(ir::read_file(arguments.compile.file));
   } else {
-    const ir::Plan plan = src::plan(ir::read_file(arguments.compile.file), options);
+    const ir::Plan plan = src::plan(ir::read_file(arguments.compile.file), kind_for(arguments, options), options);
     if (arguments.emit == "plan") {
       text = ir::print(plan);
     } else if (arguments.emit == "dot") {

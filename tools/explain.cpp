@@ -58,12 +58,13 @@ nlohmann::ordered_json as_json(const ir::Plan& plan, const std::vector<double>& 
 // The plan for the device that there is; for one that is only named, or without any, by the planner's assumptions.
 ir::Plan plan_for(const ExplainArguments& arguments, const ir::Graph& graph, const Options& options) {
   const std::string& target = arguments.compile.target;
-  if (target != "cpu" && target != "cuda" && target != "auto") return src::plan(graph, options);
+  const auto by_assumptions = [&] { return src::plan(graph, src::target_kind(target, options), options); };
+  if (target != "cpu" && target != "cuda" && target != "auto") return by_assumptions();
   std::shared_ptr<const runtime::Backend> backend;
   try {
     backend = src::open_backend(target, options);
   } catch (const Error&) {
-    return src::plan(graph, options);
+    return by_assumptions();
   }
   return src::plan(graph, *backend, options);
 }

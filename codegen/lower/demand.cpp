@@ -17,7 +17,11 @@ using ir::Op;
 class Demand {
  public:
   Demand(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain)
-      : kernel_(kernel), graph_(plan.graph), domain_(domain), context_(kernel.context()) {
+      : kernel_(kernel),
+        graph_(plan.graph),
+        domain_(domain),
+        context_(kernel.context()),
+        has_outer_(!group.outer.empty()) {
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
   }
@@ -25,9 +29,11 @@ class Demand {
   void store(ir::ValueId output, const Index& offset) {
     const InstrId value = demand(output, delinearize(offset, graph_.type(output).shape, context_), {});
     Access access{written_.at(output), offset, {}};
-    // A result smaller than the domain is written where the axes it does not vary along are 0.
+    // A result smaller than the domain is written where the axes it does not vary along are 0, one of outer reductions
+    // when they are known.
+    const bool of_outer = has_outer_ && outer_values(kernel_)[static_cast<std::size_t>(value)];
     for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
-      if (!kernel_.axes[axis].reduced && !access.offset.depends_on(static_cast<int>(axis)) &&
+      if (!of_outer && !kernel_.axes[axis].reduced && !access.offset.depends_on(static_cast<int>(axis)) &&
           !kernel_.axes[axis].extent.is(1))
         access.guards.push_back({Index::axis(static_cast<int>(axis)), Dim(1)});
     kernel_.stores.push_back({access, value});
@@ -367,6 +373,7 @@ class Demand {
   const ir::Graph& graph_;
   const Domain& domain_;
   IndexContext context_;
+  bool has_outer_;
   std::map<ir::ValueId, int> read_, written_;
   std::unordered_map<std::string, InstrId> known_;
 };

@@ -55,15 +55,22 @@ std::vector<Index> match_reduced(const ir::Graph& graph, const ir::Node& node, c
   return indices;
 }
 
-// Which reduced loops each reduction and contraction of the group combines.
+// Which loops each reduction and contraction of the group combines: reduced ones, an outer reduction the kept ones.
 void assign_reduced(Domain& domain, const ir::Plan& plan, const ir::Group& group) {
   const std::vector<Index> reduced(domain.loops.begin() + static_cast<std::ptrdiff_t>(group.kept.size()),
                                    domain.loops.end());
   std::vector<Index> true_loops;  // reductions leave extents of 1 aside
   for (std::size_t i = 0; i < reduced.size(); ++i)
     if (!group.reduced[i].is(1)) true_loops.push_back(reduced[i]);
+  std::vector<Index> kept_loops;  // of outer reductions
+  for (std::size_t i = 0; i < group.kept.size(); ++i)
+    if (!group.kept[i].is(1)) kept_loops.push_back(domain.loops[i]);
   for (ir::NodeId id : group.nodes) {
     const ir::Node& node = plan.graph.node(id);
+    if (std::find(group.outer.begin(), group.outer.end(), id) != group.outer.end()) {
+      domain.reduced[id] = match_reduced(plan.graph, node, kept_loops);
+      continue;
+    }
     const bool attend = group.kernel_class == ir::KernelClass::attend;
     if (ir::kind_of(node.op) == ir::Kind::contract) {
       domain.reduced[id] = {attend && id == group.attention.scores ? reduced.at(1) : reduced.at(0)};

@@ -50,6 +50,7 @@ std::optional<Selection> find_selection(const Kernel& kernel) {
     const Instr& sum = kernel.body[i];
     if (sum.kind != InstrKind::reduce || sum.op != ir::Op::sum || sum.axes.size() != 1) continue;
     const int axis = sum.axes[0];
+    if (!kernel.axes[static_cast<std::size_t>(axis)].reduced) continue;  // known at the end of all rows only
     const Dim& extent = kernel.axes[static_cast<std::size_t>(axis)].extent;
     if (extent.bounds(kernel.symbols).min < 1) continue;  // an empty row has no element to read
     const Instr& select = kernel.instr(sum.args[0]);

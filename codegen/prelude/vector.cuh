@@ -93,6 +93,44 @@ struct word_of<8> { using type = uint2; };
 template <>
 struct word_of<16> { using type = uint4; };
 
+//@ load_now
+// As load, but where it stands: an ordinary load of memory, which no compiler moves behind a barrier as it does those of
+// read-only memory.
+__device__ __forceinline__ void load_word(unsigned char& w, const unsigned char* p) {
+  unsigned short wide;
+  asm volatile("ld.global.u8 %0, [%1];" : "=h"(wide) : "l"(p) : "memory");
+  w = (unsigned char)wide;
+}
+__device__ __forceinline__ void load_word(unsigned short& w, const unsigned short* p) {
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(w) : "l"(p) : "memory");
+}
+__device__ __forceinline__ void load_word(unsigned int& w, const unsigned int* p) {
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(w) : "l"(p) : "memory");
+}
+__device__ __forceinline__ void load_word(uint2& w, const uint2* p) {
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(w.x), "=r"(w.y) : "l"(p) : "memory");
+}
+__device__ __forceinline__ void load_word(uint4& w, const uint4* p) {
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+               : "l"(p)
+               : "memory");
+}
+template <int N, int aligned, class T>
+__device__ __forceinline__ pack<T, N> load_now(const T* __restrict__ p) {
+  pack<T, N> x;
+#pragma unroll
+  for (int i = 0; i < N; i += aligned) {
+    using word = typename word_of<aligned * (int)sizeof(T)>::type;
+    word w;
+    load_word(w, reinterpret_cast<const word*>(p + i));
+    const chunk<T, aligned> piece = *reinterpret_cast<const chunk<T, aligned>*>(&w);
+#pragma unroll
+    for (int j = 0; j < aligned; ++j) x[i + j] = piece.element[j];
+  }
+  return x;
+}
+
 //@ store_streaming
 // As store, marked as not read again soon: larger than the caches.
 template <int N, int aligned, class T>

@@ -82,6 +82,10 @@ std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch
 /// The cluster that computes `root` alone from `from_memory` values by maps; its domain is the shape of `root`.
 Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes);
 
+/// Whether a layout on the domain of a Reduce cluster is that of a reduction over its kept axes: it varies along
+/// reduced ones only.
+bool is_outer(const Domain& domain, const Layout& layout);
+
 /// The axes that a reduction or contraction combines in a cluster or group of this class and domain.
 Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domain& domain, NodeId first_matmul);
 

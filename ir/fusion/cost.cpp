@@ -55,6 +55,19 @@ double reread_us(const Context& context, const Cluster& cluster, double rows) {
   return bytes_us(bytes, bytes <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s);
 }
 
+// Reductions over the kept axes leave one number for each block and element of a row, which a second function combines.
+double outer_us(const Context& context, const Cluster& cluster) {
+  if (cluster.kernel_class != KernelClass::reduce) return 0;
+  const CostModel& cost = context.options.cost;
+  const Domain& domain = cluster.domain;
+  double sums = 0;
+  for (const Result& result : cluster.results)
+    if (is_outer(domain, result.layout)) sums += context.count[static_cast<std::size_t>(result.value)];
+  if (sums == 0) return 0;
+  const double rows = std::min(std::max(1.0, context.points(domain, 0, domain.kept)), cost.outer_blocks);
+  return cost.launch_us + bytes_us(2 * 4 * rows * sums, cost.l2_bandwidth_gb_s);
+}
+
 }  // namespace
 
 double bytes_of(const Context& context, const Cluster& cluster, const Read& read) {
@@ -113,7 +126,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   estimate.memory_us += bytes_us(bytes, bandwidth);
   estimate.compute_us = arithmetic_us(cost, estimate);
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
-                cost.overlap * std::min(estimate.memory_us, estimate.compute_us);
+                cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);
   return estimate;
 }
 

@@ -174,7 +174,7 @@ void demand(const Graph& graph, ValueId value, const Layout& layout, const std::
     if (read) continue;
     const NodeId id = graph.value(next).producer;
     const Node& node = graph.node(id);
-    const Layout inner = combined(id);
+    const Layout inner = combined(id, at);
     for (std::size_t i = node.operands.size(); i-- > 0;)
       pending.emplace_back(node.operands[i], operand_layout(graph, id, i, at, inner));
   }

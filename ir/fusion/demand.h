@@ -9,8 +9,9 @@
 
 namespace tenon::ir::fusion {
 
-/// The combined axes of a reduce or contract node inside a group; empty for any other node.
-using Combined = std::function<Layout(NodeId)>;
+/// The combined axes of a reduce or contract node inside a group, whose result lies at `result`; empty for any other
+/// node.
+using Combined = std::function<Layout(NodeId, const Layout& result)>;
 
 /// Where operand `operand` of node `id` lies when its result lies at `result`.
 Layout operand_layout(const Graph& graph, NodeId id, std::size_t operand, const Layout& result, const Layout& combined);

@@ -85,8 +85,15 @@ class Builder {
       group.layouts.push_back(result.layout);
       demand(graph, result.value, result.layout, from_memory, combined, needs);
     }
-    for (const auto& [value, layouts] : needs.computed) group.nodes.push_back(graph.value(value).producer);
+    for (const auto& [value, layouts] : needs.computed) {
+      const NodeId id = graph.value(value).producer;
+      group.nodes.push_back(id);
+      if (cluster.kernel_class == KernelClass::reduce && kind_of(graph.node(id).op) == Kind::reduce &&
+          is_outer(cluster.domain, layouts.front()))
+        group.outer.push_back(id);
+    }
     std::sort(group.nodes.begin(), group.nodes.end());
+    std::sort(group.outer.begin(), group.outer.end());
     group.inputs = needs.read_order;
     return group;
   }

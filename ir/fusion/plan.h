@@ -58,6 +58,8 @@ struct CostModel {
   double block_gb_s = 56;           ///< bandwidth that one block can draw
   double row_blocks = 8;            ///< blocks that can hold one row together
   double row_block_bytes = 200e3;   ///< of a row that each of them can hold; longer rows are read again
+  double outer_sums = 16384;        ///< sums over rows that the block which walks the rows can keep beside them
+  double outer_blocks = 264;        ///< such blocks, each with sums of its own that are then combined
   bool operator==(const CostModel&) const = default;
 };
 
@@ -81,9 +83,10 @@ struct Estimate {
 /// What a lowering may rely on, by class; verify(plan) checks it. Maps may be needed at several coordinates in one
 /// group (they are computed again at each); the rest may not:
 ///   map       outputs cover `kept`, each in its own order of the axes.
-///   reduce    every reduction has the extents `reduced`, in that order (extents of 1 aside), and its result lies on
-///   all
-///             kept axes; outputs cover the kept axes, or the kept and the reduced ones.
+///   reduce    every reduction but those in `outer` has the extents `reduced`, in that order (extents of 1 aside), and
+///             its result lies on all kept axes; outputs cover the kept axes, or the kept and the reduced ones. Those
+///             in `outer` combine the kept axes, in that order; their results and what is made of them are needed on
+///             the reduced axes only, and are such outputs too.
 ///   contract  one matmul; `kept` is its result's shape, `reduced` its inner extent. Its result is needed only at the
 ///             domain's own point; outputs cover `kept`. Prologues are maps.
 ///   attend    `attention` says which node is what. `kept` is the shape of `mix`'s result, `reduced` is {keys, depth}.
@@ -98,6 +101,7 @@ struct Group {
   std::vector<Dim> kept;         ///< the domain: extents of the axes that outputs run over
   std::vector<Dim> reduced;      ///< and of those that reductions and contractions combine away
   std::vector<Layout> layouts;   ///< where each output lies on the domain
+  std::vector<NodeId> outer;     ///< reduce only: reductions that combine the kept axes, beside others
   Attention attention;           ///< attend only
   Estimate estimate;             ///< what the planner expects of it
 };
@@ -125,11 +129,13 @@ struct Plan {
 struct PlanOptions {
   bool fuse = true;  ///< false: every primitive its own kernel (views and literals are still absorbed)
   bool find_attention = true;
-  bool siblings = true;   ///< merge groups that share inputs
-  bool duplicate = true;  ///< recompute cheap values rather than store them
-  int max_operands = 24;  ///< pointers of one kernel
-  int max_nodes = 1024;   ///< computed nodes of one kernel
-  int window = 10;        ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
+  bool siblings = true;      ///< merge groups that share inputs
+  bool duplicate = true;     ///< recompute cheap values rather than store them
+  bool mixed_order = false;  ///< reductions over rows and over columns of the same tensors in one kernel, where the
+                             ///< target's code generator has it
+  int max_operands = 24;     ///< pointers of one kernel
+  int max_nodes = 1024;      ///< computed nodes of one kernel
+  int window = 10;  ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no
                               ///< plan was found for is an Error(resource)
   Bindings typical;           ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)

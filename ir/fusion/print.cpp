@@ -25,6 +25,7 @@ std::vector<std::string> memory_names(const Plan& plan) {
 std::string domain_text(const Group& group) {
   std::string text = tenon::str(group.kept);
   if (!group.reduced.empty()) text += " x " + tenon::str(group.reduced);
+  if (!group.outer.empty()) text += " and over its rows";
   return text;
 }
 

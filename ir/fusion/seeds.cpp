@@ -136,10 +136,16 @@ Shape without_ones(const Shape& shape) {
   return rest;
 }
 
+bool is_outer(const Domain& domain, const Layout& layout) {
+  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
+  return kept != 0 && !layout.empty() && (depends_of(layout) & kept) == 0;
+}
+
 Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domain& domain, NodeId first_matmul) {
-  return [&graph, kernel_class, domain, first_matmul](NodeId id) -> Layout {
+  return [&graph, kernel_class, domain, first_matmul](NodeId id, const Layout& result) -> Layout {
     const Kind kind = kind_of(graph.node(id).op);
     if (kind != Kind::reduce && kind != Kind::contract) return {};
+    if (kernel_class == KernelClass::reduce && is_outer(domain, result)) return domain.kept_layout();
     if (kernel_class != KernelClass::attend) return domain.axes(domain.kept, domain.rank());
     return id == first_matmul ? domain.axes(domain.kept + 1, domain.kept + 2)
                               : domain.axes(domain.kept, domain.kept + 1);

@@ -27,6 +27,7 @@ class GroupCheck {
     require(group_.layouts.size() == group_.outputs.size(), "has not one layout for each output");
     require(std::is_sorted(group_.nodes.begin(), group_.nodes.end()), "has nodes out of order");
     walk();
+    find_after_outer();
     check_contents();
     for (std::size_t i = 0; i < group_.outputs.size(); ++i) check_output(group_.outputs[i], group_.layouts[i]);
     for (NodeId id : group_.nodes) check_node(id);
@@ -45,6 +46,16 @@ class GroupCheck {
     const Combined combined = combined_axes(graph_, group_.kernel_class, domain_, group_.attention.scores);
     for (std::size_t i = 0; i < group_.outputs.size(); ++i)
       demand(graph_, group_.outputs[i], group_.layouts[i], from_memory, combined, needs_);
+  }
+
+  void find_after_outer() {
+    for (NodeId id : group_.nodes) {  // in definition order
+      const Node& node = graph_.node(id);
+      if (is_outer_node(id) || std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId operand) {
+            return after_outer(operand) && needs_.computed.count(operand) != 0;
+          }))
+        after_outer_.insert(node.results.begin(), node.results.end());
+    }
   }
 
   void check_contents() const {
@@ -67,7 +78,7 @@ class GroupCheck {
     for (const Digit& digit : layout) count = count * digit.extent;
     require(count == element_count(graph_.type(value).shape), "has an output of another size than its layout");
     bool fits = *axes == kept_;
-    if (group_.kernel_class == KernelClass::reduce) fits = fits || *axes == all;
+    if (group_.kernel_class == KernelClass::reduce) fits = fits || *axes == all || after_outer(value);
     if (group_.kernel_class == KernelClass::attend) fits = fits || *axes == axis_bits(domain_, 0, domain_.kept - 1);
     require(fits, "has an output that does not cover its domain");
   }
@@ -80,8 +91,38 @@ class GroupCheck {
 
   void check_node(NodeId id) const {
     const Node& node = graph_.node(id);
-    if (kind_of(node.op) == Kind::reduce) check_reduction(node);
+    if (is_outer_node(id))
+      check_outer(node);
+    else if (kind_of(node.op) == Kind::reduce)
+      check_reduction(node);
+    if (after_outer(node.results[0]))
+      for (const Layout& layout : needs_.computed.at(node.results[0]))
+        require((depends_of(layout) & kept_) == 0, "needs an outer reduction before the last row");
     if (kind_of(node.op) == Kind::contract) check_contraction(id, node);
+  }
+
+  bool is_outer_node(NodeId id) const {
+    return std::find(group_.outer.begin(), group_.outer.end(), id) != group_.outer.end();
+  }
+
+  // Whether `value` is an outer reduction's result, or made of one.
+  bool after_outer(ValueId value) const { return after_outer_.count(value) != 0; }
+
+  // They combine the kept axes, and lie on the reduced ones.
+  void check_outer(const Node& node) const {
+    require(group_.kernel_class == KernelClass::reduce, "has outer reductions and is no reduction");
+    require(covered(only_layout(node.results[0]), domain_) == axis_bits(domain_, domain_.kept, domain_.rank()),
+            "has an outer reduction that is not on its reduced axes");
+    require(without_ones(reduced_shape(node)) == without_ones(group_.kept),
+            "has outer reductions over other axes than those it keeps");
+  }
+
+  Shape reduced_shape(const Node& node) const {
+    const Shape& shape = graph_.type(node.operands[0]).shape;
+    Shape reduced;
+    for (int axis : reduced_axes(node, static_cast<int>(shape.size())))
+      reduced.push_back(shape[static_cast<std::size_t>(axis)]);
+    return reduced;
   }
 
   void check_reduction(const Node& node) const {
@@ -89,11 +130,7 @@ class GroupCheck {
         group_.kernel_class == KernelClass::attend ? axis_bits(domain_, 0, domain_.kept - 1) : kept_;
     require(covered(only_layout(node.results[0]), domain_) == rows, "has a reduction that is not on its kept axes");
     if (group_.kernel_class != KernelClass::reduce) return;
-    const Shape& shape = graph_.type(node.operands[0]).shape;
-    Shape reduced;
-    for (int axis : reduced_axes(node, static_cast<int>(shape.size())))
-      reduced.push_back(shape[static_cast<std::size_t>(axis)]);
-    require(without_ones(reduced) == group_.reduced, "has reductions over different axes");
+    require(without_ones(reduced_shape(node)) == group_.reduced, "has reductions over different axes");
   }
 
   void check_contraction(NodeId id, const Node& node) const {
@@ -130,6 +167,7 @@ class GroupCheck {
   Domain domain_;
   std::uint32_t kept_ = 0;
   Needs needs_;
+  std::set<ValueId> after_outer_;
 };
 
 }  // namespace

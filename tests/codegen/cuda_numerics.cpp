@@ -21,6 +21,8 @@ ir::Plan one_kernel(const ir::Graph& graph) {
   for (const ir::Pass& pass : ir::pass_table()) passes.emplace(pass.name);
   ir::PlanOptions options;
   options.max_operands = 200;
+  options.mixed_order = true;
+  options.cost.bandwidth_gb_s = 1e-3;  // small as the tensors are, they are worth sharing
   ir::Plan plan = ir::make_plan(graph, options, passes);
   TENON_CHECK(plan.groups.size() == 1, "not one kernel:\n" + ir::print(plan));
   ir::Group& group = plan.groups[0];

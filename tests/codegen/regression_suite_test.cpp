@@ -54,11 +54,13 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
   const auto& known = nvrtc->architectures;
   if (std::find(known.begin(), known.end(), target.sm) == known.end()) GTEST_SKIP() << "NVRTC does not know " << arch;
   std::set<std::string> seen;  // many graphs share a kernel
+  ir::PlanOptions options;
+  options.mixed_order = true;
   const auto files = graph_files(folder);
   ASSERT_GE(files.size(), 10U);
   for (const auto& file : files) {
     SCOPED_TRACE(file.filename());
-    const ir::Plan plan = ir::make_plan(ir::read_file(file));
+    const ir::Plan plan = ir::make_plan(ir::read_file(file), options);
     for (std::size_t group = 0; group < plan.groups.size(); ++group) {
       if (writes_nothing(plan, plan.groups[group])) continue;
       const Kernel kernel = lower(plan, static_cast<int>(group), codegen::unspecialized(plan), target);

@@ -93,7 +93,7 @@ void check_graph(const std::string& text, const Bindings& bindings = {}, bool ed
   for (ir::HostArray& input : inputs) buffers.push_back({input.bytes.data(), input.dtype, input.shape});
   Options options = quiet_options();
   options.fuse = fuse;
-  const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+  const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   std::vector<ir::HostArray> outputs;
   std::vector<Buffer> results;
   for (const ir::ValueId id : graph.outputs) {

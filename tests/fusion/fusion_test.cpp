@@ -1,5 +1,6 @@
 // Fusion regression: each .tn file of this folder holds a graph and, in trailing "#> " lines, the plan expected of it,
-// compared exactly. "#! explain" lines before it ask for the refusals too; "#! unfused" for a plan without fusion.
+// compared exactly. "#! explain" lines before it ask for the refusals too; "#! unfused" for a plan without fusion,
+// "#! mixed_order" for one as a GPU has it, with reductions over rows and columns in one kernel.
 // TENON_REWRITE=1 in the environment writes the plans of today into the files.
 #include <gtest/gtest.h>
 
@@ -30,6 +31,7 @@ struct Regression {
   std::string expected;  // empty when absent
   bool explain = false;
   bool unfused = false;
+  bool mixed_order = false;
 };
 
 Regression read_regression(const fs::path& path) {
@@ -42,6 +44,7 @@ Regression read_regression(const fs::path& path) {
     }
     regression.explain = regression.explain || line == "#! explain";
     regression.unfused = regression.unfused || line == "#! unfused";
+    regression.mixed_order = regression.mixed_order || line == "#! mixed_order";
     regression.source += line + "\n";
   }
   return regression;
@@ -50,6 +53,7 @@ Regression read_regression(const fs::path& path) {
 std::string planned(const Regression& regression) {
   PlanOptions options;
   options.fuse = !regression.unfused;
+  options.mixed_order = regression.mixed_order;
   const Plan plan = make_plan(parse(regression.source), options);
   verify(plan);
   return print(plan) + (regression.explain ? "\n" + explain(plan) : "");

@@ -105,12 +105,14 @@ class Generator {
 TEST(RandomPlans, PassVerify) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     const Graph graph = Generator(seed).run(2 + static_cast<int>(seed % 30));
-    PlanOptions unfused, tight;
+    PlanOptions unfused, tight, mixed;
     unfused.fuse = false;
     tight.max_operands = 5;
     tight.max_nodes = 6;
     tight.siblings = false;
-    for (const PlanOptions& options : {PlanOptions{}, unfused, tight}) {
+    mixed.mixed_order = true;
+    mixed.cost.bandwidth_gb_s = 1e-3;  // whatever is read twice is worth sharing
+    for (const PlanOptions& options : {PlanOptions{}, unfused, tight, mixed}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + print(graph));
       try {
         verify(make_plan(graph, options));
@@ -131,6 +133,7 @@ TEST(RandomPlans, PassVerifyWhateverTheDeviceCosts) {
     const Graph graph = Generator(seed).run(25);
     for (const CostModel& cost : devices) {
       PlanOptions options;
+      options.mixed_order = true;
       options.cost = cost;
       EXPECT_NO_THROW(verify(make_plan(graph, options))) << print(graph);
     }

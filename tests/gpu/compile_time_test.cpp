@@ -24,7 +24,7 @@ ir::Graph pointwise(int number) {
 
 Executable prepared(const ir::Graph& graph, const std::shared_ptr<const runtime::Backend>& backend,
                     const Options& options, const Bindings& bindings) {
-  Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+  Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   executable.prepare(bindings);
   return executable;
 }

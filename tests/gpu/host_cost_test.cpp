@@ -113,7 +113,7 @@ TEST(HostCost, OfEachKernelAtSizesSeenBefore) {
   const cuda::CurrentContext current(*device);
   for (const int wanted : {1, 8}) {
     const ir::Graph graph = ir::parse(chain(wanted));
-    const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+    const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
     const std::vector<std::int64_t> shape = {16, 8};
     const DeviceBuffers buffers(*backend, {shape, shape, {4096}});
     const std::span<const Buffer> all = buffers.buffers;

@@ -136,7 +136,8 @@ TEST_P(KernelSample, Runs) {
   const Sample& sample = samples()[at];
   const ir::Graph graph = ir::parse(sample.text);
   const Options options = default_options();
-  const Executable executable = src::make_executable(src::plan(graph, options), backend_of(target), options);
+  const Executable executable =
+      src::make_executable(src::plan(graph, *backend_of(target), options), backend_of(target), options);
   for (const Bindings& bindings : sample.sizes) {
     const auto data = data_for(graph, bindings);
     std::vector<Array> inputs;

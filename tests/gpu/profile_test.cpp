@@ -26,7 +26,8 @@ TEST(GpuProfile, EventsTimeTheKernelsThemselves) {
   Options options = default_options();
   options.fuse = false;
   const ir::Graph graph = ir::parse("graph g(x: f32[n]) { y = neg(abs(x))\n return y }");
-  const Executable executable = src::make_executable(src::plan(graph, options), backend_of("cuda"), options);
+  const Executable executable =
+      src::make_executable(src::plan(graph, *backend_of("cuda"), options), backend_of("cuda"), options);
   const Buffer input{x.get(), DType::f32, {kElements}}, output{y.get(), DType::f32, {kElements}};
   const auto [kernels, beside] = runtime::profile(executable, {&input, 1}, {&output, 1}, {}, 0.05, kBytes);
   ASSERT_EQ(kernels.size(), 2U);

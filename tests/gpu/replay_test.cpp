@@ -22,7 +22,7 @@ const char* const kChain = R"(graph chain(x: f32[rows, 64]) {
 Executable compiled(const std::string& text, const std::string& target, bool replay) {
   Options options = default_options();
   options.replay = replay;
-  return src::make_executable(src::plan(ir::parse(text), options), backend_of(target), options);
+  return src::make_executable(src::plan(ir::parse(text), *backend_of(target), options), backend_of(target), options);
 }
 
 TEST(Replay, GivesTheSameOnTheSameAndOnOtherBuffers) {
@@ -57,7 +57,7 @@ TEST(Replay, CostsLessThanLaunching) {
     Options options = default_options();
     if (!dependent) options.disable.insert("dependent_launch");
     const auto backend = src::open_backend("cuda", options);
-    const Executable executable = src::make_executable(src::plan(graph, options), backend, options);
+    const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
     const Buffer a{backend->allocate(kBytes), DType::bf16, {256, 256}};
     const Buffer b{backend->allocate(kBytes), DType::bf16, {256, 256}};
     const std::vector<std::byte> zeros(kBytes);

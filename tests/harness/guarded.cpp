@@ -21,10 +21,10 @@ namespace {
 constexpr std::size_t kGuard = 1024;  // on either side; a multiple of every alignment
 constexpr unsigned char kGuardByte = 0xff;
 
-Executable executable_of(const ir::Graph& graph, std::shared_ptr<const runtime::Backend> backend, bool fuse) {
+Executable executable_of(const ir::Graph& graph, const std::shared_ptr<const runtime::Backend>& backend, bool fuse) {
   Options options = default_options();
   options.fuse = fuse;
-  return src::make_executable(src::plan(graph, options), std::move(backend), options);
+  return src::make_executable(src::plan(graph, backend->target().kind, options), backend, options);
 }
 
 }  // namespace

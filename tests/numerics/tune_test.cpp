@@ -28,7 +28,8 @@ class Tuned : public testing::TestWithParam<std::string> {
     options.cache_dir = (folder.path() / "cache").string();
   }
   Executable compiled() const {
-    return src::make_executable(src::plan(ir::parse(kGraph), options), src::open_backend(GetParam(), options), options);
+    const auto backend = src::open_backend(GetParam(), options);
+    return src::make_executable(src::plan(ir::parse(kGraph), *backend, options), backend, options);
   }
 
   const TemporaryFolder folder;
@@ -57,7 +58,7 @@ TEST_P(Tuned, RunsGiveTheSameResults) {
 TEST_P(Tuned, KernelsAreSearchedOnce) {
   if (IsSkipped() || HasFatalFailure()) return;
   const auto backend = src::open_backend(GetParam(), options);
-  const Executable executable = src::make_executable(src::plan(ir::parse(kGraph), options), backend, options);
+  const Executable executable = src::make_executable(src::plan(ir::parse(kGraph), *backend, options), backend, options);
   const auto record = executable.impl().record_for({{"rows", 100}});
   std::vector<runtime::Memory> memory;
   const auto buffer = [&](std::vector<std::int64_t> shape) {
@@ -88,7 +89,7 @@ TEST_P(Tuned, KernelsAreSearchedOnce) {
   EXPECT_EQ(told, tried);
   const auto again = src::open_tunings(options);
   EXPECT_TRUE(src::tune(executable.impl(), *record, inputs, outputs, *again, options, settings).empty());
-  const Executable later = src::make_executable(src::plan(ir::parse(kGraph), options), backend, options);
+  const Executable later = src::make_executable(src::plan(ir::parse(kGraph), *backend, options), backend, options);
   std::size_t won = 0;
   for (const KernelInfo& kernel : later.kernels({{"rows", 100}}))
     for (const src::KernelTuning& tuning : found)

@@ -16,7 +16,7 @@ constexpr const char* kGraph = "graph two(x: f32[8, 8]) {\n  y = mul(x, sum(x))\
 
 Executable compiled(Options options, const std::string& target) {
   options.fuse = false;
-  return src::make_executable(src::plan(ir::parse(kGraph), options), backend_of(target), options);
+  return src::make_executable(src::plan(ir::parse(kGraph), *backend_of(target), options), backend_of(target), options);
 }
 
 class NvtxRanges : public OnTarget {};

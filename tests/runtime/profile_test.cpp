@@ -107,7 +107,8 @@ TEST_P(ProfileOnTarget, TimesEachKernelByTheTargetsClock) {
   Options options;
   options.cache = options.fuse = false;
   const ir::Graph graph = ir::parse("graph g(x: f32[n, 1024]) { y = mul(x, sum(x, axis=0))\n return y }");
-  const Executable executable = src::make_executable(src::plan(graph, options), backend_of(GetParam()), options);
+  const Executable executable =
+      src::make_executable(src::plan(graph, *backend_of(GetParam()), options), backend_of(GetParam()), options);
   const runtime::Backend& backend = *backend_of(GetParam());
   const runtime::Memory x = runtime::allocate(backend, kBytes), y = runtime::allocate(backend, kBytes);
   backend.fill(x.get(), 0x3f, kBytes, nullptr);

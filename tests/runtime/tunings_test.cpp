@@ -15,8 +15,8 @@ namespace {
 class Winners : public testing::Test {
  protected:
   codegen::Kernel kernel_of(const std::string& op) const {
-    const ir::Plan plan =
-        src::plan(ir::parse("graph g(x: f32[1000, 64]) {\n  y = " + op + "(x)\n  return y\n}\n"), default_options());
+    const ir::Plan plan = src::plan(ir::parse("graph g(x: f32[1000, 64]) {\n  y = " + op + "(x)\n  return y\n}\n"),
+                                    *backend, default_options());
     return codegen::lower(plan, 0, codegen::unspecialized(plan), backend->target());
   }
   std::shared_ptr<runtime::DiskCache> disk() const {

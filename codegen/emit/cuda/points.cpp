@@ -132,6 +132,12 @@ std::string encoded_value(const Kernel& kernel, const Points& points, InstrId va
   return encoded(value_name(kernel, value), compute_type(kernel.instr(value).dtype), to);
 }
 
+// The row is the position among those that an outer reduction combines.
+void emit_outer(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
+  for (InstrId reduce : points.outer)
+    out.line(accumulate_statement(kernel, reduce, "row", fmt::format("{}[{}]", points.held_index, j)));
+}
+
 // The loop over the points of a vector.
 void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const std::vector<InstrId>& vectors) {
   for (int index : points.stores) {
@@ -156,6 +162,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
   for (InstrId reduce : points.reduces)
     out.line(points.columns ? accumulate_statement(kernel, reduce, points.position, "[j]")
                             : accumulate_statement(kernel, reduce, points.position + " + j"));
+  emit_outer(out, kernel, points, "j");
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
     if (!store_varies(kernel, store, points)) continue;
@@ -264,6 +271,7 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
     }
     for (InstrId reduce : points.reduces)
       out.line(accumulate_statement(kernel, reduce, points.position, points.columns ? "[0]" : ""));
+    emit_outer(out, kernel, points, "0");
     emit_saved(out, kernel, points, "0");
     declare_packed(out, points);
     emit_packed(out, kernel, points, "0");

@@ -17,6 +17,7 @@ struct Points {
   std::vector<InstrId> instrs;   ///< in definition order; operands that are not listed are defined before
   std::vector<int> stores;       ///< indices into kernel.stores
   std::vector<InstrId> reduces;  ///< accumulated into a<id>
+  std::vector<InstrId> outer;    ///< reductions over the rows, accumulated into a<id><held_index>[j]
   std::string position;          ///< the first point's row-major index in its row, for argmax
   bool columns = false;          ///< the points are of different rows: accumulators are a<id>[j], the position is one
   int axis = -1;                 ///< the points lie along it; -1: there is one point

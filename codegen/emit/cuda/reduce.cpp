@@ -1,5 +1,6 @@
 // Reduce kernels: a team of threads walks each row once a round. The schedule says who the team is; everything else
-// (which sweeps there are, what each evaluates) follows from the body. Rows that lie side by side: columns.cpp.
+// (which sweeps there are, what each evaluates) follows from the body. With outer reductions (outer.h) a block walks
+// over many rows. Rows that lie side by side: columns.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,15 +8,19 @@
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/held.h"
+#include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/emit/cuda/walk.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
+
+constexpr const char* kNow = "load_now";  // a load that is to be under way while other work is done
 
 // Writes one Reduce kernel.
 class ReduceEmitter {
@@ -29,6 +34,7 @@ class ReduceEmitter {
   }
 
   Source emit() {
+    if (schedule_.walkers > 0) return emit_walk();
     const bool split = schedule_.splits > 1;
     emit_row(out_, rows_, team_, schedule_.splits, schedule_.cluster);
     walk_.emit_bounds();
@@ -47,7 +53,112 @@ class ReduceEmitter {
   }
 
  private:
+  // The block's rows, one after the other.
+  Source emit_walk() {
+    out_.line(fmt::format("const {} member = threadIdx.x;", index_type(kernel_)));
+    declare_outer(out_, rows_, walk_.chunks());
+    const std::vector<InstrId> loads = held_in(0);
+    std::vector<InstrId> of_rows, of_all;  // what changes from row to row, and what does not
+    for (InstrId id : loads) (varies_by_row(id) ? of_rows : of_all).push_back(id);
+    for (InstrId id : loads) declare(id);
+    fill(of_all, "x");
+    if (schedule_.ahead) {
+      of_rows = take_ahead(of_rows);
+      emit_ahead("blockIdx.x", of_rows);
+    }
+    const std::string type = unsigned_index_type(kernel_), count = dim_text(rows_.count, rows_.names);
+    out_.open(fmt::format("for ({} row = blockIdx.x; row < {}; row += {}) {{", type, count, schedule_.walkers));
+    decode_axes(out_, kernel_, 0, rows_.kept, "row");
+    for (const Held& held : held_)
+      if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
+    if (schedule_.ahead) {
+      copy_ahead(of_rows);
+      emit_ahead(fmt::format("row + {}", schedule_.walkers), of_rows);
+    } else {
+      fill(of_rows, "x");
+    }
+    std::size_t collectives = 0;
+    for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) {
+      emit_sweep(sweep);
+      collectives += rows_.rounds.sweeps[sweep].reduces.size();
+    }
+    define(out_, rows_, rows_.rounds.after);
+    emit_row_stores(out_, rows_, team_);
+    // Two buffers take turns: whoever writes the first again has seen all threads behind their reading of it.
+    if (collectives == 1) out_.line("__syncthreads();", "the next row uses the same buffer");
+    out_.close();
+    emit_outer_parts(out_, rows_, walk_);
+    LaunchRule launch;
+    launch.grid_x = Dim(schedule_.walkers);
+    launch.block = schedule_.threads;
+    return finish(kernel_, out_, launch, target_, outer_finisher(rows_));
+  }
+
+  bool varies_by_row(InstrId id) const {
+    return (kernel_.instr(id).depends & ((std::uint64_t{1} << rows_.kept) - 1)) != 0;
+  }
+
+  // Declares next<id> of what is loaded ahead: these loads, and those that there are once for each row, which no sweep
+  // then loads.
+  std::vector<InstrId> take_ahead(std::vector<InstrId> loads) {
+    for (InstrId id : loads) declare(id, "next");
+    for (Sweep& sweep : rows_.rounds.sweeps) {
+      auto& before = sweep.before;
+      const auto once = std::stable_partition(before.begin(), before.end(), [&](InstrId id) {
+        return kernel_.instr(id).kind != InstrKind::load || !operands_of(kernel_.instr(id)).empty() ||
+               !varies_by_row(id);
+      });
+      for (auto id = once; id != before.end(); ++id) {
+        out_.line(fmt::format("{} next{};", held_type(kernel_, *id), *id));
+        loads.push_back(*id);
+      }
+      before.erase(once, before.end());
+    }
+    return loads;
+  }
+
+  // The row numbered `text`, if there is one, into next<id>.
+  void emit_ahead(const std::string& text, const std::vector<InstrId>& loads) {
+    if (loads.empty()) return;
+    const std::string type = unsigned_index_type(kernel_), count = dim_text(rows_.count, rows_.names);
+    out_.open("{");
+    out_.line(fmt::format("const {} ahead = {};", type, text));
+    out_.open(fmt::format("if (ahead < {}) {{", count));
+    decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
+    for (InstrId id : loads)
+      if (!element_level(kernel_, id)) {
+        const Access& access = kernel_.instr(id).access;
+        out_.line(fmt::format("next{} = ({})[0];", id, guarded_load(kernel_, access, 1, 1, rows_.names, false, kNow)));
+      }
+    fill(elements_of(loads), "next", kNow);
+    out_.close();
+    out_.close();
+  }
+
+  void copy_ahead(const std::vector<InstrId>& loads) {
+    if (loads.empty()) return;
+    out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", walk_.chunks()));
+    for (InstrId id : elements_of(loads)) out_.line(fmt::format("x{0}[c] = next{0}[c];", id));
+    out_.close();
+    for (InstrId id : loads)
+      if (!element_level(kernel_, id))
+        out_.line(fmt::format("const {} v{} = {};", value_type(kernel_.instr(id).dtype), id,
+                              decoded(fmt::format("next{}", id), stored_dtype(kernel_, kernel_.instr(id).access))));
+  }
+
+  std::vector<InstrId> elements_of(const std::vector<InstrId>& loads) const {
+    std::vector<InstrId> elements;
+    for (InstrId id : loads)
+      if (element_level(kernel_, id)) elements.push_back(id);
+    return elements;
+  }
+
   void check() const {
+    const bool walks = has_outer(kernel_);
+    TENON_CHECK(walks == (schedule_.walkers > 0), "blocks walk over the rows for the sake of outer reductions");
+    TENON_CHECK(!walks || (schedule_.mapping == RowMapping::block && schedule_.persistent && !schedule_.peeled &&
+                           schedule_.splits == 1 && schedule_.cluster == 1),
+                "a row that is walked over is in the registers of a block");
     TENON_CHECK(schedule_.peeled ? peeled_ != nullptr && schedule_.vector > 1
                                  : power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector,
                                                         kernel_.symbols) == schedule_.vector,
@@ -73,6 +184,7 @@ class ReduceEmitter {
     points.instrs = sweep.instrs;
     points.stores = sweep.stores;
     points.reduces = sweep.reduces;
+    points.outer = sweep.outer;
     if (team_.size > 1 && !whole_blocks(rows_, team_)) points.condition = "inside";
     points.position = rows_.element();
     points.axis = static_cast<int>(kernel_.axes.size()) - 1;
@@ -104,7 +216,7 @@ class ReduceEmitter {
       out_.line(fmt::format("{} a{} = 0;", type, sweep.online->sum));
       out_.line(fmt::format("{} shift{} = 0;", type, sweep.online->sum));
     }
-    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(number);
+    if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
     for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
     if (sweep.online) emit_online_result(*sweep.online);
   }
@@ -222,9 +334,9 @@ class ReduceEmitter {
   }
 
   // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
-  void declare(InstrId id) {
+  void declare(InstrId id, const std::string& name = "x") {
     const std::string type = held_type(kernel_, id);
-    out_.line(fmt::format("pack<{}, {}> x{}[{}];", type, schedule_.vector, id, walk_.chunks()));
+    out_.line(fmt::format("pack<{}, {}> {}{}[{}];", type, schedule_.vector, name, id, walk_.chunks()));
     if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
       out_.line(fmt::format("pack<{}, 1> e{};", type, id));
   }
@@ -238,17 +350,25 @@ class ReduceEmitter {
 
   // Declares points.held, which are loads, and fills them.
   void emit_loads(const Points& points) {
-    if (points.held.empty()) return;
     for (InstrId id : points.held) declare(id);
+    fill(points.held, "x");
+  }
+
+  // Fills <name><id> with these loads. `function`: of the prelude, for those that are vectors.
+  void fill(const std::vector<InstrId>& loads, const std::string& name, const char* function = "load") {
+    if (loads.empty()) return;
+    const Points points = points_of({}, loads);
     const int opened = walk_.open_elements();
-    for (InstrId id : points.held) {
-      const std::string load = vector_load(kernel_, id, points, rows_.names);
-      if (!load.empty()) {
-        out_.line(fmt::format("x{}[c] = {};", id, load));
+    for (InstrId id : loads) {
+      const Access& access = kernel_.instr(id).access;
+      if (const int width = width_of(kernel_, access, points); width != 0) {
+        out_.line(fmt::format(
+            "{}{}[c] = {};", name, id,
+            guarded_load(kernel_, access, points.vector, width, rows_.names, points.peeled != nullptr, function)));
         continue;
       }
       out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
-      out_.line(fmt::format("x{}[c][j] = {};", id, loaded(id, at_point(rows_.names, points.axis, "j"))));
+      out_.line(fmt::format("{}{}[c][j] = {};", name, id, loaded(id, at_point(rows_.names, points.axis, "j"))));
       out_.close();
     }
     walk_.close(opened);
@@ -271,8 +391,11 @@ class ReduceEmitter {
 
 Source emit_reduce(const Kernel& kernel, const Target& target) {
   for (const Instr& instr : kernel.body)
-    TENON_CHECK(instr.kind != InstrKind::reduce || instr.axes.size() == Rows(kernel).reduced(),
-                "a reduction of a Reduce kernel combines all reduced axes");
+    TENON_CHECK(
+        instr.kind != InstrKind::reduce ||
+            instr.axes.size() == (kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced ? Rows(kernel).reduced()
+                                                                                               : Rows(kernel).kept),
+        "a reduction of a Reduce kernel combines all reduced axes, or all kept ones");
   const bool columns = std::get<ReduceSchedule>(kernel.schedule).mapping == RowMapping::column;
   return columns ? emit_columns(kernel, target) : ReduceEmitter(kernel, target).emit();
 }

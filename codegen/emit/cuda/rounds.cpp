@@ -89,6 +89,7 @@ bool element_level(const Kernel& kernel, InstrId instr) {
 std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep) {
   std::vector<InstrId> roots;
   for (InstrId reduce : sweep.reduces) roots.push_back(kernel.instr(reduce).args[0]);
+  for (InstrId reduce : sweep.outer) roots.push_back(kernel.instr(reduce).args[0]);
   for (int store : sweep.stores)
     for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
   return roots;
@@ -108,12 +109,20 @@ Rounds rounds_of(const Kernel& kernel, bool with_online) {
       rounds.sweeps.resize(static_cast<std::size_t>(round) + 1);
     return rounds.sweeps[static_cast<std::size_t>(round)];
   };
+  const std::vector<bool> outer = outer_values(kernel);
+  const auto is_outer = [&](InstrId id) { return outer[static_cast<std::size_t>(id)]; };
   for (InstrId id : used)
-    if (kernel.instr(id).kind == InstrKind::reduce && !(online && online->sum == id))
-      sweep(depth[static_cast<std::size_t>(id)] - 1).reduces.push_back(id);
+    if (kernel.instr(id).kind == InstrKind::reduce && !(online && online->sum == id)) {
+      Sweep& its = sweep(depth[static_cast<std::size_t>(id)] - 1);
+      (is_outer(id) ? its.outer : its.reduces).push_back(id);
+    }
   if (online) sweep(depth[static_cast<std::size_t>(online->maximum)] - 1).online = online;
   for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
     const bool per_row = (axes_of(kernel, kernel.stores[i]) & reduced_axes(kernel)) == 0;
+    if (is_outer(kernel.stores[i].value)) {
+      rounds.outer_stores.push_back(static_cast<int>(i));
+      continue;
+    }
     (per_row ? rounds.row_stores : sweep(depth_of(kernel.stores[i], depth)).stores).push_back(static_cast<int>(i));
   }
   // What is known before a sweep: per-row values, and reductions of earlier rounds.

@@ -24,14 +24,16 @@ struct Sweep {
   std::vector<InstrId> before;   ///< per-row instructions that can be computed only now
   std::vector<InstrId> instrs;   ///< per element, in definition order
   std::vector<InstrId> reduces;  ///< without an online sum
+  std::vector<InstrId> outer;    ///< reductions over the kept axes, whose elements are accumulated in this sweep
   std::optional<Online> online;
   std::vector<int> stores;  ///< per element
 };
 
 struct Rounds {
   std::vector<Sweep> sweeps;
-  std::vector<InstrId> after;   ///< per-row instructions behind the last sweep
-  std::vector<int> row_stores;  ///< one element for each row
+  std::vector<InstrId> after;     ///< per-row instructions behind the last sweep
+  std::vector<int> row_stores;    ///< one element for each row
+  std::vector<int> outer_stores;  ///< one element for each of a row, when all rows were walked
 };
 
 /// `online`: with the sum of find_online in the sweep of its maximum.

@@ -26,13 +26,13 @@ std::string around_load(const Kernel& kernel, const Access& access, int vector, 
 }  // namespace
 
 std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
-                         bool peeled) {
+                         bool peeled, const char* function) {
   const auto bytes = size_of(stored_dtype(kernel, access));
   const bool around = peeled && width < vector && width * bytes < 16 && vector * bytes >= 4;
   const std::string load =
       around ? fmt::format("from_around<{}>({}, {})", vector, around_load(kernel, access, vector, names),
                            index_text(access.offset, names))
-             : fmt::format("load<{}, {}>({})", vector, width, address(kernel, access, names));
+             : fmt::format("{}<{}, {}>({})", function, vector, width, address(kernel, access, names));
   const std::string guard = guard_text(access.guards, names);
   return guard.empty() ? load
                        : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));

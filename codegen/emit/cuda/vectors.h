@@ -14,8 +14,8 @@ bool varies(const Points& points, std::uint64_t axes);
 /// The width at which the points' elements of `access` are moved together, or 0.
 int width_of(const Kernel& kernel, const Access& access, const Points& points);
 /// "load<8, 8>(in0 + i0)" with what stands in its place where a guard does not hold. `peeled`: it begins at any
-/// element as far as `width` does not say otherwise.
+/// element as far as `width` does not say otherwise. `function`: of the prelude, "load" or one like it.
 std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
-                         bool peeled = false);
+                         bool peeled = false, const char* function = "load");
 
 }  // namespace tenon::codegen::cuda

@@ -11,7 +11,9 @@ namespace {
 Source emit_class(simd::Unit& unit) {
   switch (unit.kernel.kernel_class) {
     case ir::KernelClass::map: return simd::emit_map(unit);
-    case ir::KernelClass::reduce: return simd::emit_reduce(unit);
+    case ir::KernelClass::reduce:
+      TENON_CHECK(!has_outer(unit.kernel), "outer reductions beside those of rows are for CUDA");
+      return simd::emit_reduce(unit);
     case ir::KernelClass::contract: return simd::emit_contract(unit);
     case ir::KernelClass::attend: return simd::emit_attend(unit);
   }

@@ -1,0 +1,96 @@
+// See outer.h.
+#include "codegen/emit/cuda/outer.h"
+
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/spell.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kColumns = 32, kThreads = 256;  // of a block of the second function: neighbours, and all
+constexpr int kPartialBytes = 16;             // at most, of an accumulator
+
+// Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
+std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
+  const Dim bytes = rows.length * Dim(std::int64_t{rows.schedule.walkers} * kPartialBytes * static_cast<int>(slot));
+  return slot == 0 ? fmt::format("({}*)scratch", type)
+                   : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
+}
+
+Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
+
+}  // namespace
+
+std::vector<InstrId> outer_reductions(const Rows& rows) {
+  std::vector<InstrId> all;
+  for (const Sweep& sweep : rows.rounds.sweeps) all.insert(all.end(), sweep.outer.begin(), sweep.outer.end());
+  return all;
+}
+
+void declare_outer(Writer& out, const Rows& rows, int chunks) {
+  const int vector = rows.schedule.vector;
+  const std::vector<InstrId> all = outer_reductions(rows);
+  for (InstrId id : all)
+    out.line(fmt::format("pack<{}, {}> a{}[{}];", combination_of(rows, id).type, vector, id, chunks));
+  out.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks));
+  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector));
+  for (InstrId id : all) {
+    const Combination how = combination_of(rows, id);
+    out.line(fmt::format("a{}[c][j] = {};", id, how.identity));
+  }
+  out.close();
+  out.close();
+}
+
+void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
+  const int opened = walk.open_elements();
+  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", rows.schedule.vector));
+  const std::string length = parenthesized(dim_text(rows.length, rows.names));
+  std::size_t slot = 0;
+  for (InstrId id : outer_reductions(rows))
+    out.line(fmt::format("({})[blockIdx.x * {} + {} + j] = a{}[c][j];",
+                         parts_of(rows, slot++, combination_of(rows, id).type), length, rows.element(), id));
+  out.close();
+  walk.close(opened);
+}
+
+Finisher outer_finisher(const Rows& rows) {
+  const Kernel& kernel = rows.kernel;
+  const std::vector<InstrId> all = outer_reductions(rows);
+  Finisher result;
+  result.block = kThreads;
+  result.grid = blocks_of(rows.length, kColumns);
+  result.scratch_bytes =
+      rows.length * Dim(std::int64_t{rows.schedule.walkers} * kPartialBytes * static_cast<std::int64_t>(all.size()));
+  Writer& out = result.body;
+  const std::string length = dim_text(rows.length, rows.names);
+  out.line(fmt::format("const u32 own = blockIdx.x * {0} + threadIdx.x % {0};", kColumns));
+  out.line(fmt::format("const int member = threadIdx.x / {};", kColumns));
+  out.line(fmt::format("const bool inside = own < {};", length));
+  out.line(fmt::format("const u32 place = inside ? own : {} - 1;", length));
+  decode_axes(out, kernel, rows.kept, kernel.axes.size(), "place");
+  std::vector<bool> defined(kernel.body.size(), false);
+  for (std::size_t slot = 0; slot < all.size(); ++slot) {
+    const InstrId id = all[slot];
+    const Combination how = combination_of(rows, id);
+    out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
+    out.line(fmt::format("a{}[0] = combine_parts<{}, {}>({} + place, {}, member, {}, {});", id, rows.schedule.walkers,
+                         kThreads / kColumns, parts_of(rows, slot, how.type), length,
+                         how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
+    emit_result(out, rows, id, fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, kThreads, id, how.function));
+    defined[static_cast<std::size_t>(id)] = true;
+  }
+  std::vector<InstrId> roots;
+  for (int store : rows.rounds.outer_stores)
+    for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
+  define(out, rows, needed(kernel, roots, defined));
+  for (int store : rows.rounds.outer_stores)
+    out.line(
+        conditional_store(kernel, kernel.stores[static_cast<std::size_t>(store)], rows.names, "member == 0 && inside"));
+  return result;
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,90 @@
+// Reduce kernels of generated CUDA on the host whose blocks walk over the rows: reductions over rows and, beside them,
+// over columns.
+#include "codegen/schedule.h"
+#include "tests/codegen/cuda_numerics.h"
+
+namespace tenon::codegen {
+namespace {
+
+ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
+
+// Fewer blocks than rows, so that each walks over several.
+Adjust walkers(int count, bool ahead = true) {
+  return [=](Kernel& kernel) {
+    ReduceSchedule& schedule = reduce_schedule(kernel);
+    ASSERT_GT(schedule.walkers, 0) << print(kernel);
+    schedule.walkers = count;
+    schedule.ahead = ahead;
+  };
+}
+
+std::string norm_backward(const std::string& dtype, const std::string& rows, const std::string& columns) {
+  return "graph g(dy: " + dtype + "[" + rows + ", " + columns + "], x: " + dtype + "[" + rows + ", " + columns +
+         "], weight: " + dtype + "[" + columns + "], mean: f32[" + rows + ", 1], rstd: f32[" + rows + R"(, 1]) {
+  g = cast(dy, dtype=f32)
+  normal = mul(sub(cast(x, dtype=f32), mean), rstd)
+  scaled = mul(g, cast(weight, dtype=f32))
+  along = mean(scaled, axis=1, keepdims=true)
+  across = mean(mul(scaled, normal), axis=1, keepdims=true)
+  dx = cast(mul(rstd, sub(sub(scaled, along), mul(normal, across))), dtype=)" +
+         dtype + R"()
+  dw = cast(sum(mul(g, normal), axis=0), dtype=)" +
+         dtype + R"()
+  db = sum(g, axis=0)
+  return dx, dw, db
+})";
+}
+
+TEST(CudaOuterNumerics, GradientsOfANormAreOneKernel) {
+  for (const char* dtype : {"f32", "bf16"})
+    for (const bool ahead : {true, false}) {
+      const CudaKernel run = expect_right(norm_backward(dtype, "17", "96"), {}, walkers(5, ahead));
+      EXPECT_EQ(run.source.launch.grid_x.str(), "5");
+      test::expect_compiles_everywhere(run.source);
+    }
+}
+
+TEST(CudaOuterNumerics, AnyNumberOfRows) {
+  for (const std::int64_t rows : {1, 2, 19})
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4));
+}
+
+TEST(CudaOuterNumerics, RowsThatNoVectorDivides) {
+  const CudaKernel run = expect_right(norm_backward("bf16", "9", "77"), {}, walkers(2));
+  EXPECT_EQ(reduce_schedule(const_cast<Kernel&>(run.kernel)).vector, 1);
+  expect_right(norm_backward("bf16", "9", "1300"), {}, [](Kernel& kernel) {  // several vectors a thread, the last short
+    walkers(2)(kernel);
+    reduce_schedule(kernel).threads = 32;
+    reduce_schedule(kernel).row_elements = 44;
+  });
+}
+
+TEST(CudaOuterNumerics, OneReductionARow) {  // its buffer is used again by the next row
+  expect_right("graph g(x: f32[23, 64]) { r = max(x, axis=1, keepdims=true); c = sum(x, axis=0); return sub(x, r), c }",
+               {}, walkers(3));
+}
+
+TEST(CudaOuterNumerics, WhatARowsReductionsMakeIsReducedOverRows) {
+  const CudaKernel run =
+      expect_right("graph g(x: f32[11, 64]) { y = softmax(x); c = sum(y, axis=0); return y, c }", {}, walkers(3));
+  test::expect_compiles_everywhere(run.source);
+}
+
+TEST(CudaOuterNumerics, EveryReduction) {
+  for (const char* dtype : {"f32", "f64", "bf16", "i32", "i64", "u8"}) {
+    expect_right("graph g(x: " + std::string(dtype) +
+                     "[13, 48]) {\n  r = sum(x, axis=1)\n  a = sum(x, axis=0)\n  b = max(x, axis=0)\n  c = min(x, "
+                     "axis=0)\n  d = argmax(x, axis=0)\n  e = prod(x, axis=0)\n  return r, a, b, c, d, e\n}",
+                 {}, walkers(4));
+  }
+}
+
+TEST(CudaOuterNumerics, SeveralAxesOnBothSides) {
+  expect_right(
+      "graph g(x: f32[3, 5, 4, 16], w: f32[4, 16]) {\n  s = sum(mul(x, w), axis=[2, 3], keepdims=true)\n"
+      "  y = mul(x, s)\n  c = sum(mul(x, s), axis=[0, 1])\n  d = add(c, w)\n  return y, c, d\n}",
+      {}, walkers(4));
+}
+
+}  // namespace
+}  // namespace tenon::codegen
