@@ -44,7 +44,7 @@ std::string uuid_text(const std::array<std::uint8_t, 16>& uuid);
 /// How many devices the driver shows (CUDA_VISIBLE_DEVICES applies). Never throws for "none": that is 0.
 int device_count(const Driver& driver);
 
-/// A device with its primary context retained.
+/// A device with its primary context, which stays for the rest of the process.
 class Device {
  public:
   /// Throws Error(no_device) when `ordinal` is out of range, device_lost and others as the driver reports them.
@@ -52,7 +52,7 @@ class Device {
 
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device();
+  ~Device() = default;
 
   const Driver& driver() const { return *driver_; }
   const DeviceInfo& info() const { return info_; }

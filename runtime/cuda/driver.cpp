@@ -56,7 +56,6 @@ void bind_device_functions(const Binder& bind, Driver& driver) {
   bind(driver.device_get_uuid, "cuDeviceGetUuid");
   bind(driver.device_total_mem, "cuDeviceTotalMem");
   bind(driver.device_primary_ctx_retain, "cuDevicePrimaryCtxRetain");
-  bind(driver.device_primary_ctx_release, "cuDevicePrimaryCtxRelease");
   bind(driver.ctx_push_current, "cuCtxPushCurrent");
   bind(driver.ctx_pop_current, "cuCtxPopCurrent");
   bind(driver.ctx_set_current, "cuCtxSetCurrent");

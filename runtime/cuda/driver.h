@@ -212,7 +212,6 @@ struct Driver {
   Result (*device_get_uuid)(std::array<std::uint8_t, 16>* uuid, DeviceHandle) = nullptr;
   Result (*device_total_mem)(std::size_t* bytes, DeviceHandle) = nullptr;
   Result (*device_primary_ctx_retain)(ContextHandle*, DeviceHandle) = nullptr;
-  Result (*device_primary_ctx_release)(DeviceHandle) = nullptr;
 
   Result (*ctx_push_current)(ContextHandle) = nullptr;
   Result (*ctx_pop_current)(ContextHandle*) = nullptr;

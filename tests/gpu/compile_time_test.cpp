@@ -45,6 +45,19 @@ TEST(CompileTime, OfAPointwiseKernelByNvrtc) {
   EXPECT_LT(median(times), 400) << "loose: machines differ; the bar is 40";
 }
 
+// Whoever compiles graph after graph and keeps none of the executables does not make a context for each.
+TEST(CompileTime, OpeningTheDeviceAgain) {
+  require("cuda");
+  if (IsSkipped() || HasFatalFailure()) return;
+  Options options = default_options();
+  options.cache = false;
+  const auto open = [&] { src::open_backend("cuda", options)->synchronize(nullptr); };
+  open();
+  const double again = milliseconds_of(open);
+  figure("opening the device again, with no executable left", again, "ms", 20);
+  EXPECT_LT(again, 200);
+}
+
 TEST(CompileTime, FromAWarmDiskCache) {
   require("cuda");
   if (IsSkipped() || HasFatalFailure()) return;

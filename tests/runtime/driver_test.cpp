@@ -153,10 +153,10 @@ void fake_device_functions(Driver& driver) {
     return Result::success;
   };
   driver.device_primary_ctx_retain = [](ContextHandle* context, DeviceHandle) {
-    *context = make_handle<ContextHandle>("context");
+    static int context_of_the_device = 0;  // never released
+    *context = reinterpret_cast<ContextHandle>(&context_of_the_device);
     return Result::success;
   };
-  driver.device_primary_ctx_release = [](DeviceHandle) { return drop_handle("context", std::uintptr_t{1}); };
   driver.ctx_get_current = [](ContextHandle* context) { return *context = fake.current, Result::success; };
   driver.ctx_push_current = [](ContextHandle context) { return fake.current = context, ++fake.depth, Result::success; };
   driver.ctx_pop_current = [](ContextHandle* context) {
