@@ -70,7 +70,7 @@ sed -n 2p "$results/machine.txt"
 
 # What everything rests on first, the longest last, so that a short session still says most.
 stage runtime 60 "$bin/tenon_runtime_test"
-stage codegen 60 "$bin/tenon_codegen_test" --gtest_filter='*Gpu*:*GPU*:*Device*'
+stage codegen 120 "$bin/tenon_codegen_test" --gtest_filter='*Gpu*:*GPU*:*Device*'
 stage kernel_sample 60 "$bin/tenon_gpu_test" --gtest_filter='*KernelSample*cuda*'
 stage figures 90 env GTEST_BRIEF=0 "$bin/tenon_gpu_test" --gtest_filter='HostCost.*:CompileTime.*:Replay.*:GpuProfile.*'
 if [ -n "$sanitizer" ]; then
