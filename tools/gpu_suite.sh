@@ -95,6 +95,11 @@ stage planner 60 env TENON_CACHE_DIR="$work/calibrated" bash -c '
   "$0" explain examples/gpt2_block.tn --target cuda --measure --dim batch=8 || exit
   "$0" explain examples/softmax.tn --target cuda --measure --dim rows=16384 || exit
   "$0" explain examples/layer_norm.tn --target cuda --measure --dim rows=16384' "$bin/tenon"
+stage tune 60 env TENON_CACHE_DIR="$work/tuned" "$bin/tenon" tune examples/softmax.tn examples/layer_norm.tn \
+  examples/gelu_tanh.tn --target cuda --dim rows=4096 --seconds 0.01
+stage first 30 env TENON_CACHE_DIR="$work/first" bash -c '
+  for cache in empty filled; do "$0" bench examples/gelu_tanh.tn --first --target cuda --dim rows=4096 || exit; done' \
+  "$bin/tenon"
 # Random graphs by the hundred, until there were enough or time is up.
 left=$((520 - (SECONDS - begin)))
 [ $left -ge 40 ] || left=40
