@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
@@ -31,12 +32,19 @@ struct Free {
 };
 using Memory = std::unique_ptr<void, Free>;
 
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// What is larger than a few huge pages asks for them: a walk across many small ones misses the TLB, and prefetchers stop
+// at the end of each (layer norm of 268 MB: 6.7 ms for 8.4).
 Memory allocate_bytes(std::size_t bytes) {
-  constexpr std::size_t kAlignment = 256;
-  Memory memory(std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment));
+  const bool huge = bytes >= 4 * kHugePage;
+  const std::size_t alignment = huge ? kHugePage : 256;
+  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
+  Memory memory(std::aligned_alloc(alignment, size));
   if (!memory && bytes > 0)
     throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of host memory cannot be had", bytes), {},
                 "run at smaller sizes");
+  if (huge) madvise(memory.get(), size, MADV_HUGEPAGE);  // advice: where there are none it does nothing
   return memory;
 }
 
