@@ -34,8 +34,8 @@ using Memory = std::unique_ptr<void, Free>;
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-// What is larger than a few huge pages asks for them: a walk across many small ones misses the TLB, and prefetchers stop
-// at the end of each (layer norm of 268 MB: 6.7 ms for 8.4).
+// What is larger than a few huge pages asks for them: a walk across many small ones misses the TLB, and prefetchers
+// stop at the end of each (layer norm of 268 MB: 6.7 ms for 8.4).
 Memory allocate_bytes(std::size_t bytes) {
   const bool huge = bytes >= 4 * kHugePage;
   const std::size_t alignment = huge ? kHugePage : 256;
