@@ -91,8 +91,8 @@ std::shared_ptr<const Device> Device::open(std::shared_ptr<const Driver> driver,
 
 Device::Device(std::shared_ptr<const Driver> driver, DeviceHandle handle, DeviceInfo info)
     : driver_(std::move(driver)), handle_(handle), info_(std::move(info)) {
-  // For the rest of the process, as the CUDA runtime does it: a context made again for each executable would take longer
-  // than compiling it.
+  // For the rest of the process, as the CUDA runtime does it: a context made again for each executable would take
+  // longer than compiling it.
   check(*driver_, driver_->device_primary_ctx_retain(&context_, handle_),
         fmt::format("making a context on device {} ({})", info_.ordinal, info_.name));
 }
