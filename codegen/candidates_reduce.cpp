@@ -2,6 +2,7 @@
 // bytes in flight, of parts, and of bytes held.
 #include <algorithm>
 
+#include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/emit/cuda/rounds.h"
 #include "codegen/schedule_choices.h"
 
@@ -9,6 +10,7 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kMostThreads = 1024;
+constexpr int kLongestOfWarp = 8192;   // elements
 constexpr int kMostHeldElements = 64;  // of a row, per thread
 constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
 
@@ -53,6 +55,16 @@ std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule
 
 std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
+  if (chosen.mapping == RowMapping::block && chosen.splits == 1 && longest_row(kernel) <= kLongestOfWarp)
+    for (const int threads : {128, 256})
+      for (const int unroll : {4, 8, 16}) {
+        ReduceSchedule other = chosen;
+        other.mapping = RowMapping::warp;
+        other.lanes = 32;
+        other.threads = threads;
+        other.unroll = unroll;
+        result.push_back(other);
+      }
   const bool may_split = cuda::rounds_of(kernel, chosen.online).sweeps.size() == 1 && !chosen.online;
   for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
     for (const int unroll : {chosen.unroll / 2, chosen.unroll, 2 * chosen.unroll}) {
@@ -66,6 +78,24 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
       other.splits = 2 * chosen.splits;
       result.push_back(other);
     }
+  return result;
+}
+
+// Columns of rows that no vector divides, in vectors of those of one alignment.
+std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  for (const int columns : {16, 32})
+    for (const int unroll : {4, 8})
+      for (const int splits : {8, 16, 32, 64}) {
+        ReduceSchedule other = chosen;
+        other.peeled = true;
+        other.vector = 8;
+        other.threads = 256;
+        other.columns = columns;
+        other.unroll = unroll;
+        other.splits = splits;
+        if (cuda::column_reference(kernel, other.vector) != nullptr) result.push_back(other);
+      }
   return result;
 }
 
@@ -83,7 +113,23 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
     const std::vector<ReduceSchedule> held = held_rows(kernel, chosen);
     result.insert(result.end(), held.begin(), held.end());
   }
+  if (chosen.mapping == RowMapping::column && chosen.vector == 1) {
+    const std::vector<ReduceSchedule> peeled = peeled_columns(kernel, chosen);
+    result.insert(result.end(), peeled.begin(), peeled.end());
+  }
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
+  if (!chosen.persistent)
+    for (const int cluster : {1, 2, 4})
+      for (const int threads : {256, 512, kMostThreads})
+        for (const int blocks : {1, 2, 3})
+          if (const auto other = in_shared_memory(kernel, target, chosen, cluster, threads, blocks))
+            result.push_back(*other);
+  if (chosen.peeled && rows)
+    for (const int warps : {24, 32, 40}) {  // of a multiprocessor
+      ReduceSchedule other = chosen;
+      other.resident = 32 * warps / chosen.threads;
+      if (other.resident > 0) result.push_back(other);
+    }
   const bool stores = std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
     return store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1);
   });

@@ -18,6 +18,8 @@ struct MapSchedule {
   int vector = 1;          ///< consecutive elements of the innermost axis that one thread or SIMD operation handles
   bool flat = false;       ///< CUDA: of the domain in row-major order instead, across the ends of rows
   int unroll = 1;          ///< vectors in flight per thread
+  bool spread = false;     ///< CUDA: those lie side by side along the outermost axis, which `unroll` divides, and share
+                           ///< what does not vary along it
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   std::int64_t grain = 0;  ///< CPU: elements of one task
 
@@ -51,6 +53,8 @@ struct ReduceSchedule {
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
                             ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements
+  int shared_elements = 0;  ///< CUDA, block, persistent: of those, what lies in shared memory rather than in registers
+  int resident = 0;         ///< CUDA: blocks for which a multiprocessor must have registers; 0: as the emitter likes
   std::int64_t grain = 0;   ///< CPU: rows of one task
   int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
   int walkers = 0;          ///< CUDA, block, with outer reductions: blocks that walk over all rows

@@ -23,6 +23,10 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 /// For a kernel with outer reductions (codegen/schedule_outer.cpp), and what might be better than `chosen` for one.
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);
 std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const ReduceSchedule& chosen);
+/// `chosen`, which reads its rows again, with rows in the shared memory, and if need be in registers, of `cluster`
+/// blocks of `threads`, so that `blocks` fit a multiprocessor; where rows fit.
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks);
 /// What might be better than `chosen` (codegen/candidates_reduce.cpp).
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen);

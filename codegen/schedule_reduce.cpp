@@ -4,6 +4,7 @@
 
 #include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/rounds.h"
+#include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
 
@@ -23,6 +24,7 @@ constexpr int kMostThreadsRereading = 1024;
 constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
 constexpr int kMostAccumulators = 32;   // per thread
 constexpr int kMostBlocks = 8;          // of a cluster, on every device that has clusters
+constexpr int kOwnRegisters = 36;       // of a thread that has vectors in registers too
 constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
 struct RowShape {
@@ -238,6 +240,32 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
       }
     }
   return std::nullopt;
+}
+
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks) {
+  const RowShape shape = shape_of(kernel);
+  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < (cluster > 1 ? 90 : 80)) return std::nullopt;
+  std::int64_t element_bytes = 0;
+  for (const InstrId load : cuda::shared_loads(kernel, chosen)) element_bytes += cuda::held_size(kernel, load);
+  if (element_bytes == 0 || cuda::rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
+  ReduceSchedule schedule = chosen;
+  schedule.cluster = cluster;
+  schedule.threads = threads;
+  schedule.online = false;
+  schedule.unroll = 1;
+  schedule.persistent = true;
+  const std::int64_t team = std::int64_t{threads} * cluster;
+  const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
+  schedule.row_elements = vectors * schedule.vector;
+  schedule.shared_elements = schedule.row_elements;
+  while (schedule.shared_elements > 0 &&
+         cuda::resident_blocks(schedule.shared_elements * element_bytes * threads, threads, target) < blocks)
+    schedule.shared_elements -= schedule.vector;
+  const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
+  const std::int64_t held = (schedule.row_elements - schedule.shared_elements) * held_bytes(kernel) / 4;
+  if (schedule.shared_elements == 0 || registers < 0 || held > registers) return std::nullopt;
+  return schedule;
 }
 
 std::int64_t held_bytes(const Kernel& kernel) {

@@ -1,7 +1,16 @@
 // Conversions between dtypes, rounded once to nearest even. They give the bits of ir/formats.cpp.
 
 //@ bf16_to_f32
-__device__ __forceinline__ float bf16_to_f32(bf16 x) { return __uint_as_float((u32)x.bits << 16); }
+// As two halves of a register, so that half of a loaded register takes one instruction to get there.
+__device__ __forceinline__ float bf16_to_f32(bf16 x) {
+#if __CUDA_ARCH__ >= 800
+  float y;
+  asm("{ .reg .b16 zero; mov.b16 zero, 0; mov.b32 %0, {zero, %1}; }" : "=f"(y) : "h"(x.bits));
+  return y;
+#else
+  return __uint_as_float((u32)x.bits << 16);
+#endif
+}
 
 //@ f32_to_bf16
 __device__ __forceinline__ bf16 f32_to_bf16(float x) {

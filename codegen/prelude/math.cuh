@@ -173,3 +173,15 @@ __device__ __forceinline__ auto right_shift(A a, B b) {
   const C y = b;
   return (C)((C)a >> (y < 0 || y > last ? last : (int)y));
 }
+
+//@ share_of
+// a / b where a is from 0 to 1 and b at least 1, or one is NaN. The reciprocal is the same for a whole row; the
+// quotient by it is within two units of the last place, and its remainder makes it the nearest number (Markstein,
+// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990), or one beside it where a is below
+// 2^-100 and the remainder underflows.
+__device__ __forceinline__ float share_of(float a, float b) {
+  const float inverse = 1.0f / b;
+  const float quotient = a * inverse;
+  return fma(-fma(quotient, b, -a), inverse, quotient);
+}
+__device__ __forceinline__ double share_of(double a, double b) { return a / b; }

@@ -191,6 +191,20 @@ TEST(CudaMapNumerics, EveryCandidateOfAMapIsRight) {
   }
 }
 
+TEST(CudaMapNumerics, VectorsSpreadAlongTheOutermostAxis) {
+  const auto spread = [](Kernel& kernel) {
+    kernel.schedule = MapSchedule{.threads = 32, .vector = 8, .unroll = 2, .spread = true};
+  };
+  for (const char* text :
+       {"graph g(x: bf16[4, 16, 32], b: bf16[16, 32]) { y = mul(x, b); z = exp(b); return y }",
+        "graph g(i: i64[4, 16], t: f32[50, 32], b: f32[16, 32]) { y = add(take(t, i, axis=0), b); return y }"})
+    test::expect_compiles_everywhere(expect_right(text, {}, spread).source);
+  expect_right("graph g(x: bf16[4, 16, 32], b: bf16[16, 32]) { y = mul(x, b); return y }", {}, [&](Kernel& kernel) {
+    spread(kernel);
+    kernel.wide_index = true;
+  });
+}
+
 TEST(CudaMapNumerics, RandomBitsAreTheInterpreters) {
   expect_right(
       "graph g(seed: i64) { a = random_uniform(seed, shape=[101]); b = random_uniform(seed, shape=[64], stream=3); "

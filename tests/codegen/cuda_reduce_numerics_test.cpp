@@ -164,6 +164,28 @@ TEST(CudaReduceNumerics, RowsOfAGatheredTable) {  // where a row begins is known
   test::expect_compiles_everywhere(run.source);
 }
 
+TEST(CudaReduceNumerics, ColumnsThatVectorsDoNotDivideArePeeled) {
+  const auto peeled = [](Kernel& kernel) {
+    EXPECT_EQ(reduce_schedule(kernel).mapping, RowMapping::column);
+    ReduceSchedule& schedule = reduce_schedule(kernel);
+    schedule.peeled = true;
+    schedule.threads = 32;
+    schedule.columns = 4;
+    schedule.vector = 8;
+    schedule.splits = 16;
+    schedule.unroll = 2;
+  };
+  for (const char* shape : {"[61, 83]", "[5, 9]", "[200, 12]"})
+    expect_right(all_reductions(DType::bf16, shape, ", axis=0"), {}, peeled);
+  test::expect_compiles_everywhere(
+      expect_right(
+          "graph g(x: bf16[m, n], y: f16[m, n], s: f32[m, 1]) {\n"
+          "  z = mul(mul(x, cast(y, dtype=bf16)), cast(s, dtype=bf16))\n  c = sum(z, axis=0)\n  a = max(z, axis=0)\n"
+          "  return c, a\n}",
+          {{"m", 77}, {"n", 45}}, peeled)
+          .source);
+}
+
 TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
   const auto of_two = [](Kernel& kernel) {
     ReduceSchedule& schedule = by_blocks(kernel);
@@ -184,6 +206,34 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
     }
     expect_right("graph g(x: f16" + shape + ") { y = layer_norm(x); return y }", {}, of_two);
   }
+}
+
+TEST(CudaReduceNumerics, RowsInSharedMemory) {
+  const auto shared = [](int row_elements, int shared_elements, int cluster) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.online = false;
+      schedule.unroll = 1;
+      schedule.persistent = true;
+      schedule.row_elements = row_elements;
+      schedule.shared_elements = shared_elements;
+      schedule.cluster = cluster;
+    };
+  };
+  for (const char* columns : {"760", "761"})  // of whole vectors, and peeled
+    for (const char* dtype : {"f32", "bf16"}) {
+      const std::string shape = std::string(dtype) + "[3, " + columns + "]";
+      for (const int in_shared : {8, 24}) {
+        const std::string softmax = "graph g(x: " + shape + ") { y = softmax(x); a = argmin(x, axis=1); return y, a }";
+        const CudaKernel run = expect_right(softmax, {}, shared(24, in_shared, 1));
+        EXPECT_GT(run.source.launch.shared_bytes, 0);
+        test::expect_compiles_for(run.source, {"sm_80", "sm_90a", "sm_120"});
+        expect_right("graph g(x: " + shape + ", w: bf16[" + columns + "]) { y = layer_norm(x, cast(w, dtype=" + dtype +
+                         ")); return y }",
+                     {}, shared(24, in_shared, 1));
+      }
+      expect_right("graph g(x: " + shape + ") { y = log_softmax(x); return y }", {}, shared(16, 8, 2));
+    }
 }
 
 TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {

@@ -1,6 +1,9 @@
 // The CUDA text of Reduce kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "codegen/source.h"
 #include "ir/fusion/plan.h"
 #include "ir/text.h"
@@ -189,6 +192,77 @@ TEST(CudaReduce, LargeBlocksForLongRowsThatAreReadAgain) {
             "reduce mapping=block threads=1024 vector=8 unroll=4 online");
   EXPECT_EQ(schedule_of("f64[64, 65536]) { y = softmax(x)\n"),
             "reduce mapping=block threads=512 vector=2 unroll=2 online");
+}
+
+// The kernel of a graph with the first of its candidates that `wanted` takes.
+Source with_candidate(const std::string& text, const std::function<bool(const ReduceSchedule&)>& wanted) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const ir::Plan plan = ir::make_plan(ir::parse(text), {});
+  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
+  const auto found = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Schedule& schedule) { return wanted(std::get<ReduceSchedule>(schedule)); });
+  EXPECT_NE(found, candidates.end());
+  if (found == candidates.end()) return {};
+  kernel.schedule = *found;
+  const Source source = emit_cuda(kernel, target);
+  test::expect_compiles_for(source, {"sm_90a"});
+  return source;
+}
+
+TEST(CudaReduce, LongRowsMayLieInSharedMemory) {
+  const auto shared = [](int threads, int cluster) {
+    return [=](const ReduceSchedule& s) {
+      return s.shared_elements > 0 && s.threads == threads && s.cluster == cluster &&
+             s.shared_elements < s.row_elements;
+    };
+  };
+  const Source one = with_candidate("graph g(x: bf16[64, 65536]) { y = softmax(x)\nreturn y }", shared(512, 1));
+  test::expect_lines(one.text,
+                     {"__launch_bounds__(512, 2)", "bf16* s0 = (bf16*)(shared) + threadIdx.x * 8;",
+                      "for (int c = 0; c < 14; ++c) {", "copy_async<16>(s0 + c * 4096, in0 + ", "commit_copies();",
+                      "pack<bf16, 8> x0[2];", "const int r0 = member * 8 + (c + 14) * 4096;", "wait_copies<0>();",
+                      "const pack<bf16, 8> x0 = load<8, 8>(s0 + c * 4096);"});
+  EXPECT_EQ(one.launch.shared_bytes, 14 * 512 * 16);
+  const Source two = with_candidate("graph g(x: bf16[64, 131072]) { y = softmax(x)\nreturn y }", shared(512, 2));
+  test::expect_lines(two.text, {"__launch_bounds__(512, 2) __cluster_dims__(2, 1, 1)", "copy_async<16>("});
+}
+
+TEST(CudaReduce, SharedMemoryHoldsWhatSeveralSweepsLoad) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const auto has_shared = [&](const std::string& text) {
+    const ir::Plan plan = ir::make_plan(ir::parse(text), {});
+    const std::vector<Schedule> candidates = candidate_schedules(lower(plan, 0, unspecialized(plan), target), target);
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [](const Schedule& schedule) { return std::get<ReduceSchedule>(schedule).shared_elements > 0; });
+  };
+  EXPECT_TRUE(has_shared("graph g(x: bf16[64, 65536]) { y = softmax(x)\nreturn y }"));
+  EXPECT_FALSE(has_shared("graph g(x: f32[64, 65536], r: f32[64, 65536]) { y = softmax(add(x, r))\nreturn y }"));
+  EXPECT_FALSE(has_shared("graph g(x: bf16[64, 65536]) { y = sum(x, axis=1)\nreturn y }"));  // there is one sweep
+}
+
+TEST(CudaReduce, ASoftmaxDividesByTheReciprocalOfItsSum) {
+  const auto divides = [](const std::string& text) {
+    const ir::Plan plan = ir::make_plan(ir::parse(text), {});
+    Kernel kernel = lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
+    return emitted(kernel).text.find("= share_of(") == std::string::npos;
+  };
+  EXPECT_FALSE(divides("graph g(x: f32[64, 512]) { y = softmax(x)\nreturn y }"));
+  EXPECT_TRUE(divides("graph g(x: f64[64, 512]) { y = softmax(x)\nreturn y }"));
+  EXPECT_TRUE(
+      divides("graph g(x: f32[64, 512]) {\n"
+              "  e = exp(x)\n  y = div(e, sum(e, axis=1, keepdims=true))\n  return y\n}"));
+  EXPECT_TRUE(divides("graph g(x: f32[64, 512]) {\n  y = div(x, sum(x, axis=1, keepdims=true))\n  return y\n}"));
+}
+
+TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
+  const Source source =
+      with_candidate("graph g(x: bf16[16384, 4097]) { y = sum(x, axis=0)\nreturn y }",
+                     [](const ReduceSchedule& s) { return s.mapping == RowMapping::column && s.peeled; });
+  test::expect_lines(source.text, {"const int phase = part % 8;", "const int shift = (int)((u32)(",
+                                   "if (first_i0 >= 0 && first_i0 + 8 <= 4097) {", "const int r0 = step * 8 + phase;",
+                                   "= load<8, 8>(in0 + i0 + 4097 * r0);", "if (i0 >= 0 && i0 < 4097) {",
+                                   "reduce_columns<", "reduce_sum_finish("});
 }
 
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {

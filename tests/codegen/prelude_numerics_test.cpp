@@ -185,5 +185,25 @@ TEST(PreludeMath, RealsAgreeOnEdges) {
     }
 }
 
+// A share of a sum: as IEEE divides, or the number beside it where the dividend is so small that remainders underflow.
+TEST(PreludeArithmetic, SharesAreQuotients) {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<float> exponent(-149, 0), size(0, 20);
+  for (int i = 0; i < 2000000; ++i) {
+    const float a = std::exp2(exponent(random)), b = std::exp2(size(random));
+    const float quotient = a / b, unit = std::nextafter(quotient, 2.0f) - quotient;
+    ASSERT_LE(std::fabs(share_of(a, b) - quotient), a < 0x1p-100f ? unit : 0.0f) << a << " / " << b;
+  }
+  for (const float b : {1.0f, 3.0f, 131072.0f, 0x1p62f}) {
+    EXPECT_EQ(share_of(0.0f, b), 0.0f);
+    EXPECT_FALSE(std::signbit(share_of(0.0f, b)));
+    EXPECT_EQ(share_of(1.0f, b), 1.0f / b);
+    EXPECT_LE(std::fabs(share_of(0x1p-149f, b) - 0x1p-149f / b), 0x1p-149f);
+    EXPECT_TRUE(std::isnan(share_of(NAN, b)));
+  }
+  EXPECT_TRUE(std::isnan(share_of(0.0f, NAN)));
+  EXPECT_EQ(share_of(1.0, 3.0), 1.0 / 3.0);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -46,6 +46,11 @@ void replace(std::string& text, const std::string& what, const std::string& by) 
   if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
 }
 
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
+
 // The asm statements that begin with `opcode`, each replaced by the next of `by`.
 void replace_asm(std::string& text, const std::string& opcode, const std::vector<std::string>& by) {
   std::size_t at = 0;
@@ -84,7 +89,7 @@ void replace_tensor_instructions(std::string& text, int shared_bytes) {
 
 std::string host_text(const codegen::Source& source) {
   std::string text = source.text;
-  replace_tensor_instructions(text, source.launch.shared_bytes);
+  replace_tensor_instructions(text, source.launch.shared_bytes * source.launch.cluster);
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
   replace_asm(text, "cvt.s32.s8", {"y = (signed char)x;"});
@@ -97,6 +102,11 @@ std::string host_text(const codegen::Source& source) {
       replace(text, of, fmt::format("reduce_block<{}>(", cluster * source.launch.block));
     replace_asm(text, "mapa.shared::cluster", {"there = place;"});
     replace_asm(text, "ld.shared::cluster", {";"});
+  }
+  if (source.launch.cluster > 1) {  // and each block's memory is a part of one
+    const auto [threads, bytes] = std::pair(source.launch.block, source.launch.shared_bytes);
+    replace_all(text, "*)(shared", fmt::format("*)(shared + threadIdx.x / {} * {}", threads, bytes));
+    replace_all(text, " + threadIdx.x *", fmt::format(" + threadIdx.x % {} *", threads));
   }
   text = "#include \"" TENON_SOURCE_DIR "/tests/harness/cuda_shim.h\"\n" + text;
   for (const std::string& entry : {source.entry, source.finish_entry})

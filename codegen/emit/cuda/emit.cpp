@@ -33,9 +33,10 @@ std::string function_text(const Kernel& kernel, const std::string& name, const s
   return without_unused(out.text() + body.text() + "}\n");
 }
 
-std::string bounds_of(const LaunchRule& launch, bool whole_registers) {
+std::string bounds_of(const LaunchRule& launch, int resident) {
   const std::string cluster = launch.cluster > 1 ? fmt::format(" __cluster_dims__({}, 1, 1)", launch.cluster) : "";
-  return fmt::format("__launch_bounds__({}{}){}", launch.block, whole_registers ? ", 1" : "", cluster);
+  return fmt::format("__launch_bounds__({}{}){}", launch.block, resident > 0 ? fmt::format(", {}", resident) : "",
+                     cluster);
 }
 
 std::string with_prelude(const std::string& text) {
@@ -45,15 +46,15 @@ std::string with_prelude(const std::string& text) {
 
 }  // namespace
 
-Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, bool whole_registers) {
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident) {
   launch.dependent = target.dependent_launch;
-  const std::string bounds = bounds_of(launch, whole_registers);
+  const std::string bounds = bounds_of(launch, resident);
   const std::string text = function_text(kernel, kernel.name, bounds, parameters(kernel), body, launch.dependent);
   return {with_prelude(text), kernel.name, launch, kernel.dims};
 }
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
-              const Finisher& finisher, bool whole_registers) {
+              const Finisher& finisher, int resident) {
   launch.dependent = target.dependent_launch;
   Source source{{}, kernel.name, launch, kernel.dims};
   source.finish_entry = kernel.name + "_finish";
@@ -64,7 +65,7 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
     return function_text(kernel, name, bounds, parameters(kernel, true), text, launch.dependent);
   };
   source.text =
-      with_prelude(function(source.entry, bounds_of(launch, whole_registers), body) + "\n" +
+      with_prelude(function(source.entry, bounds_of(launch, resident), body) + "\n" +
                    function(source.finish_entry, fmt::format("__launch_bounds__({})", finisher.block), finisher.body));
   return source;
 }

@@ -28,12 +28,12 @@ struct Finisher {
 };
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
-/// `whole_registers`: the compiler may use all that a block can have, rather than spill for a further block on an SM.
-Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
-              bool whole_registers = false);
+/// `resident`: blocks for which an SM must have registers; 1: a block may use all that it can have, 0: the compiler's
+/// choice.
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident = 0);
 /// The same with a second function.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
-              const Finisher& finisher, bool whole_registers = false);
+              const Finisher& finisher, int resident = 0);
 
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/spell.h"
 #include "ir/check.h"
 #include "ir/op.h"
@@ -85,7 +86,10 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       const std::string guard = guard_text(instr.guards, names);
       return guard.empty() ? "true" : guard;
     }
-    case InstrKind::map: return map_expression(kernel, instr);
+    case InstrKind::map:
+      if (is_share(kernel, id))
+        return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+      return map_expression(kernel, instr);
     case InstrKind::round:
       return converted(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);
     case InstrKind::random: return random_expression(kernel, instr, names);

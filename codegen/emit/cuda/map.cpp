@@ -52,6 +52,10 @@ Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
   TENON_CHECK(whole || along_all, "a vector must divide the innermost of several axes");
   Share share{kernel, schedule, count, dim_text(count, names_of(kernel)), false, whole};
   share.exact = count.is_constant() && count.constant() % share.per_block() == 0;
+  TENON_CHECK(!schedule.spread ||
+                  (share.exact && rank > 1 && !schedule.flat &&
+                   power_of_two_divisor(kernel.axes[0].extent, schedule.unroll, kernel.symbols) == schedule.unroll),
+              "vectors that are spread are whole ones, of an axis that their number divides");
   return share;
 }
 
@@ -75,6 +79,39 @@ void emit_vector_of_points(Writer& out, const Share& share, const Points& points
   } else {
     emit_ragged(out, share.kernel, points, share.total);
   }
+}
+
+// Where the vectors of a thread that are spread along the outermost axis stand on the others, and in units of theirs.
+void decode_spread(Writer& out, const Share& share) {
+  const MapSchedule& schedule = share.schedule;
+  const std::vector<Axis>& axes = share.kernel.axes;
+  const std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
+  out.line(fmt::format("const {} point = ({} * {} + threadIdx.x) * {};", unsigned_index_type(share.kernel), block,
+                       schedule.threads, schedule.vector));
+  std::vector<Digit> digits = {{"first_" + axes[0].name, axes[0].extent}};
+  for (std::size_t axis = 1; axis < axes.size(); ++axis) digits.push_back({axes[axis].name, axes[axis].extent});
+  decode_digits(out, share.kernel, digits, "point");
+}
+
+void open_spread(Writer& out, const Share& share) {
+  const std::string& outermost = share.kernel.axes[0].name;
+  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
+  out.line(
+      fmt::format("const {0} {1} = first_{1} * {2} + u;", index_type(share.kernel), outermost, share.schedule.unroll));
+}
+
+// All loads, then what becomes of them.
+void emit_spread(Writer& out, const Share& share, const Points& points) {
+  decode_spread(out, share);
+  declare_held(out, share.kernel, points, share.schedule.unroll);
+  if (!points.held.empty()) {
+    open_spread(out, share);
+    emit_held(out, share.kernel, points);
+    out.close();
+  }
+  open_spread(out, share);
+  emit_points(out, share.kernel, points);
+  out.close();
 }
 
 void open_unrolled(Writer& out, const Share& share) {
@@ -105,10 +142,14 @@ Source emit_map(const Kernel& kernel, const Target& target) {
   } else {
     points.held = vector_loads(kernel, points);
     points.held_index = "[u]";
-    if (!points.held.empty()) emit_loads_first(out, share, points);
-    open_unrolled(out, share);
-    emit_vector_of_points(out, share, points);
-    out.close();
+    if (schedule.spread) {
+      emit_spread(out, share, points);
+    } else {
+      if (!points.held.empty()) emit_loads_first(out, share, points);
+      open_unrolled(out, share);
+      emit_vector_of_points(out, share, points);
+      out.close();
+    }
   }
   LaunchRule launch;
   launch.grid_x = blocks_of(share.count, share.per_block());

@@ -60,6 +60,10 @@ void emit_saved(Writer& out, const Kernel& kernel, const Points& points, const s
 std::string vector_definition(const Kernel& kernel, InstrId id, const Points& points, const Names& names) {
   const Instr& instr = kernel.instr(id);
   if (instr.kind == InstrKind::load) {
+    if (contains(points.staged, id))
+      return fmt::format("{0} x{1} = load<{2}, {2}>(s{1} + {3});",
+                         pack_type(stored_dtype(kernel, instr.access), points.vector), id, points.vector,
+                         points.staged_place);
     const int width = width_of(kernel, instr.access, points);
     if (width == 0) return {};
     return fmt::format("{} x{} = {};", pack_type(stored_dtype(kernel, instr.access), points.vector), id,
@@ -270,7 +274,7 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
       }
     }
     for (InstrId reduce : points.reduces)
-      out.line(accumulate_statement(kernel, reduce, points.position, points.columns ? "[0]" : ""));
+      out.line(accumulate_statement(kernel, reduce, points.position, points.columns ? points.column : ""));
     emit_outer(out, kernel, points, "0");
     emit_saved(out, kernel, points, "0");
     declare_packed(out, points);

@@ -20,6 +20,7 @@ struct Points {
   std::vector<InstrId> outer;    ///< reductions over the rows, accumulated into a<id><held_index>[j]
   std::string position;          ///< the first point's row-major index in its row, for argmax
   bool columns = false;          ///< the points are of different rows: accumulators are a<id>[j], the position is one
+  std::string column = "[0]";    ///< and the subscript of a single point's
   int axis = -1;                 ///< the points lie along it; -1: there is one point
   int vector = 1;
   bool flat = false;  ///< they follow the domain's row-major order from the point of the axes on, across all of them
@@ -28,7 +29,9 @@ struct Points {
   std::string condition;      ///< of all stores: "inside"; empty: none
   std::vector<InstrId> held;  ///< values whose vectors <held_name><id> are defined already: loads and rounded values as
                               ///< they are stored, others as such
-  std::vector<InstrId> saved;  ///< values that are put into such vectors on the way, as held ones are
+  std::vector<InstrId> saved;   ///< values that are put into such vectors on the way, as held ones are
+  std::vector<InstrId> staged;  ///< loads whose vectors lie in shared memory, at s<id> + staged_place
+  std::string staged_place;     ///< "c * 4096"
   std::string held_name = "x";
   std::string held_index;   ///< subscript of both: "[c]"
   std::string held_factor;  ///< behind a held value that is no load: " / v7"

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
 #include "codegen/emit/cuda/vectors.h"
@@ -31,6 +33,7 @@ class ReduceEmitter {
     if (!schedule_.persistent) return;
     held_ = held_values(kernel, rows_.rounds);
     rows_.rounds = with_held(kernel, rows_.rounds, held_);
+    if (schedule_.shared_elements > 0) shared_ = shared_loads(kernel, schedule_);
   }
 
   Source emit() {
@@ -38,18 +41,21 @@ class ReduceEmitter {
     const bool split = schedule_.splits > 1;
     emit_row(out_, rows_, team_, schedule_.splits, schedule_.cluster);
     walk_.emit_bounds();
-    if (schedule_.persistent) emit_held();
+    if (!shared_.empty()) emit_copies();
+    if (schedule_.persistent && walk_.chunks() > 0) emit_held();
     if (peeled_ != nullptr) emit_edge_loads();
+    if (!shared_.empty()) out_.line("wait_copies<0>();");
     for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits * schedule_.cluster);
     launch.cluster = schedule_.cluster;
     launch.block = schedule_.threads;
-    if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.peeled);
+    if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), resident());
     define(out_, rows_, rows_.rounds.after);
     emit_row_stores(out_, rows_, team_);
     if (schedule_.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
-    return finish(kernel_, out_, launch, target_, schedule_.peeled);
+    if (!shared_.empty()) launch.shared_bytes = static_cast<int>(shared_row_bytes(kernel_, schedule_));
+    return finish(kernel_, out_, launch, target_, resident());
   }
 
  private:
@@ -91,7 +97,7 @@ class ReduceEmitter {
     LaunchRule launch;
     launch.grid_x = Dim(schedule_.walkers);
     launch.block = schedule_.threads;
-    return finish(kernel_, out_, launch, target_, outer_finisher(rows_));
+    return finish(kernel_, out_, launch, target_, outer_finisher(rows_), resident());
   }
 
   bool varies_by_row(InstrId id) const {
@@ -153,6 +159,17 @@ class ReduceEmitter {
     return elements;
   }
 
+  // The compiler rather spills for a further block than it uses what peeled rows take.
+  int resident() const {
+    if (schedule_.resident > 0) return schedule_.resident;
+    if (schedule_.walkers > 0) {  // all at once, where that leaves a thread 64 registers
+      const int blocks = schedule_.walkers / target_.multiprocessors;
+      return blocks * schedule_.threads <= target_.registers_per_block / 64 ? blocks : 0;
+    }
+    return shared_.empty() ? int{schedule_.peeled} : blocks();
+  }
+  int blocks() const { return resident_blocks(shared_row_bytes(kernel_, schedule_), schedule_.threads, target_); }
+
   void check() const {
     const bool walks = has_outer(kernel_);
     TENON_CHECK(walks == (schedule_.walkers > 0), "blocks walk over the rows for the sake of outer reductions");
@@ -166,8 +183,13 @@ class ReduceEmitter {
     TENON_CHECK(!schedule_.peeled || team_.size >= 2 * (schedule_.vector - 1),
                 "each end of a row is at most one element a thread");
     const std::int64_t longest = rows_.length.bounds(kernel_.symbols).max / schedule_.vector;
-    TENON_CHECK(!schedule_.persistent || longest <= std::int64_t{team_.size} * walk_.chunks(),
+    TENON_CHECK(!schedule_.persistent || longest <= std::int64_t{team_.size} * (walk_.chunks() + walk_.shared_chunks()),
                 "a row must fit the registers that hold it");
+    TENON_CHECK(schedule_.shared_elements == 0 || (schedule_.persistent && schedule_.mapping == RowMapping::block &&
+                                                   schedule_.shared_elements % schedule_.vector == 0 &&
+                                                   schedule_.shared_elements <= schedule_.row_elements &&
+                                                   !shared_loads(kernel_, schedule_).empty() && blocks() > 0),
+                "a row in shared memory is of whole vectors of loads");
     TENON_CHECK(schedule_.splits == 1 || (may_split(rows_.rounds) && !schedule_.persistent),
                 "only one sweep can be split");
     TENON_CHECK(schedule_.cluster == 1 || (schedule_.mapping == RowMapping::block && schedule_.splits == 1 &&
@@ -266,11 +288,14 @@ class ReduceEmitter {
       walk_.open_tile();
       emit_loads(points);
     }
-    const int opened = walk_.open_elements();
-    emit_points(out_, kernel_, points);
-    if (again) walk_.close(opened);
-    if (sweep.online) emit_online_points(*sweep.online, points, again);
-    if (!again) walk_.close(opened);
+    if (!shared_.empty()) emit_shared_points(points);
+    if (shared_.empty() || walk_.chunks() > 0) {
+      const int opened = walk_.open_elements();
+      emit_points(out_, kernel_, points);
+      if (again) walk_.close(opened);
+      if (sweep.online) emit_online_points(*sweep.online, points, again);
+      if (!again) walk_.close(opened);
+    }
     if (walk_.tiled()) out_.close();
     if (peeled_ == nullptr) return;
     walk_.open_edge();
@@ -292,6 +317,27 @@ class ReduceEmitter {
     if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
     emit_partial(out_, rows_, slot, "row", fmt::format("p{}", id));
     if (!condition.empty()) out_.close();
+  }
+
+  // ---- elements in shared memory ----
+
+  void emit_copies() {
+    declare_shared_rows(out_, kernel_, schedule_);
+    const int opened = walk_.open_shared();
+    for (InstrId id : shared_)
+      out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
+                            shared_place(schedule_), address(kernel_, kernel_.instr(id).access, rows_.names)));
+    walk_.close(opened);
+    out_.line("commit_copies();");
+  }
+
+  void emit_shared_points(Points points) {
+    points.held.clear();
+    points.staged = shared_;
+    points.staged_place = shared_place(schedule_);
+    const int opened = walk_.open_shared();
+    emit_points(out_, kernel_, points);
+    walk_.close(opened);
   }
 
   // ---- elements in registers ----
@@ -382,7 +428,8 @@ class ReduceEmitter {
   const Access* peeled_ =
       schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
   std::vector<Held> held_;
-  std::vector<InstrId> edges_;  // loads of the edge, in e<id>
+  std::vector<InstrId> shared_;  // held loads whose first vectors are in shared memory
+  std::vector<InstrId> edges_;   // loads of the edge, in e<id>
   Writer out_{1};
   Walk walk_{out_, rows_, team_, peeled_};
 };
@@ -396,8 +443,9 @@ Source emit_reduce(const Kernel& kernel, const Target& target) {
             instr.axes.size() == (kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced ? Rows(kernel).reduced()
                                                                                                : Rows(kernel).kept),
         "a reduction of a Reduce kernel combines all reduced axes, or all kept ones");
-  const bool columns = std::get<ReduceSchedule>(kernel.schedule).mapping == RowMapping::column;
-  return columns ? emit_columns(kernel, target) : ReduceEmitter(kernel, target).emit();
+  const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
+  if (schedule.mapping != RowMapping::column) return ReduceEmitter(kernel, target).emit();
+  return schedule.peeled ? emit_peeled_columns(kernel, target) : emit_columns(kernel, target);
 }
 
 }  // namespace tenon::codegen::cuda

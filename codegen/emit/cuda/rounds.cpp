@@ -82,6 +82,20 @@ std::optional<Online> find_online(const Kernel& kernel) {
   return std::nullopt;
 }
 
+bool is_share(const Kernel& kernel, InstrId id) {
+  const Instr& share = kernel.instr(id);
+  if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(share, ir::Op::div) ||
+      compute_type(share.dtype) != DType::f32)
+    return false;
+  const std::optional<Online> online = find_online(kernel);
+  if (!online || share.args[0] != kernel.instr(online->sum).args[0]) return false;
+  const Instr& by = kernel.instr(share.args[1]);
+  if (share.args[1] == online->sum) return true;
+  if (!is_map(by, ir::Op::where) || by.args[2] != online->sum || !is_literal(kernel, by.args[1], 1)) return false;
+  const Instr& test = kernel.instr(by.args[0]);
+  return is_map(test, ir::Op::equal) && test.args[0] == online->sum && is_literal(kernel, test.args[1], 0);
+}
+
 bool element_level(const Kernel& kernel, InstrId instr) {
   return (kernel.instr(instr).depends & reduced_axes(kernel)) != 0;
 }

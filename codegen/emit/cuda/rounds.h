@@ -42,6 +42,10 @@ Rounds rounds_of(const Kernel& kernel, bool online = false);
 /// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf.
 std::optional<Online> find_online(const Kernel& kernel);
 
+/// Whether `instr` divides exp(x - shift) by its sum, or by 1 where that is 0, in f32: a number from 0 to 1 by one that
+/// is 1 or more, where neither is NaN.
+bool is_share(const Kernel& kernel, InstrId instr);
+
 /// What a sweep's reductions and stores use.
 std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep);
 

@@ -8,10 +8,18 @@
 #include "codegen/emit/cuda/spell.h"
 
 namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kUnrolledShared = 2;  // what a row has in shared memory is many vectors: a loop, not a page of text
+
+}  // namespace
 
 Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
     : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
-  if (rows.schedule.persistent) chunks_ = rows.schedule.row_elements / rows.schedule.vector;
+  if (rows.schedule.persistent) {
+    shared_ = rows.schedule.shared_elements / rows.schedule.vector;
+    chunks_ = rows.schedule.row_elements / rows.schedule.vector - shared_;
+  }
   if (tiled()) chunks_ = rows.schedule.unroll;
 }
 
@@ -57,23 +65,36 @@ void Walk::open_loop(const std::string& name, int step) {
 void Walk::open_tile() { open_loop("tile", step_ * chunks_); }
 
 int Walk::open_elements() {
-  const std::string e = rows_.element();
-  int opened = 1;
-  if (chunks_ == 0) {
-    open_loop(e, step_);
-  } else {
+  if (chunks_ > 0) {
     out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks_));
-    out_.line(
-        fmt::format("const {} {} = {} + c * {};", index_type(rows_.kernel), e, tiled() ? "tile" : first(), step_));
-    if (peeled_ != nullptr || !whole_chunks()) {
-      out_.open(fmt::format("if ({} < {}) {{", e, end()));
-      opened = 2;
-    }
+    return open_chunks(fmt::format("{} + {} * {}", tiled() ? "tile" : first(),
+                                   shared_ == 0 ? "c" : fmt::format("(c + {})", shared_), step_));
   }
-  if (e == "e")
+  open_loop(rows_.element(), step_);
+  decode_element();
+  return 1;
+}
+
+int Walk::open_shared() {
+  out_.line(fmt::format("#pragma unroll {}", kUnrolledShared));
+  out_.open(fmt::format("for (int c = 0; c < {}; ++c) {{", shared_));
+  return open_chunks(fmt::format("{} + c * {}", first(), step_));
+}
+
+// The element at which chunk `c` begins, and the scope of those that have it.
+int Walk::open_chunks(const std::string& start) {
+  const std::string e = rows_.element();
+  out_.line(fmt::format("const {} {} = {};", index_type(rows_.kernel), e, start));
+  const bool checked = peeled_ != nullptr || !whole_chunks();
+  if (checked) out_.open(fmt::format("if ({} < {}) {{", e, end()));
+  decode_element();
+  return checked ? 2 : 1;
+}
+
+void Walk::decode_element() {
+  if (rows_.element() == "e")
     decode_axes(out_, rows_.kernel, rows_.kept, rows_.kernel.axes.size(),
                 fmt::format("({})e", unsigned_index_type(rows_.kernel)));
-  return opened;
 }
 
 void Walk::close(int opened) {
@@ -81,7 +102,7 @@ void Walk::close(int opened) {
 }
 
 bool Walk::whole_chunks() const {
-  const std::int64_t covered = std::int64_t{step_} * chunks_ * rows_.schedule.splits;
+  const std::int64_t covered = std::int64_t{step_} * (chunks_ + shared_) * rows_.schedule.splits;
   return rows_.schedule.persistent ? rows_.length.is(covered)
                                    : rows_.length.is_constant() && rows_.length.constant() % covered == 0;
 }

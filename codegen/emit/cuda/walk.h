@@ -15,6 +15,8 @@ class Walk {
 
   /// Vectors of a thread that are known by number: those of a held row, or of a tile; else 0, and one loop has all.
   int chunks() const { return chunks_; }
+  /// Vectors of a thread, before those, that lie in shared memory.
+  int shared_chunks() const { return shared_; }
   /// Elements of the whole team's vectors.
   int step() const { return step_; }
   /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
@@ -27,6 +29,8 @@ class Walk {
   /// Opens the loop over the thread's vectors, those of a tile or of a held row where there is one: chunk `c`. Returns
   /// how many braces it opened.
   int open_elements();
+  /// The same for the vectors in shared memory.
+  int open_shared();
   /// Opens the scope of a thread that has an edge element, which is then the row's axis.
   void open_edge();
   void close(int opened);
@@ -36,13 +40,15 @@ class Walk {
   std::string end() const;
   std::string first() const;
   void open_loop(const std::string& name, int step);
+  int open_chunks(const std::string& start);
   bool whole_chunks() const;
+  void decode_element();
 
   Writer& out_;
   const Rows& rows_;
   const Team& team_;
   const Access* peeled_;
-  int step_ = 1, chunks_ = 0;
+  int step_ = 1, chunks_ = 0, shared_ = 0;
 };
 
 }  // namespace tenon::codegen::cuda

@@ -1,0 +1,70 @@
+// See shared_rows.h.
+#include "codegen/emit/cuda/shared_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/held.h"
+#include "codegen/vectorize.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr std::int64_t kReserved = 1024;  // of each block, by the driver
+constexpr std::int64_t kOwn = 1024;       // partial results of up to 32 warps
+constexpr int kLeastRegisters = 40;       // of a thread
+constexpr int kMostBlocks = 8;            // on every multiprocessor
+
+bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  const Access& access = kernel.instr(load).access;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const Access* reference = schedule.peeled ? peel_reference(kernel) : nullptr;
+  const int width = reference != nullptr ? peeled_width(access, *reference, inner, schedule.vector, kernel)
+                                         : vector_width(access, inner, schedule.vector, kernel);
+  const std::int64_t bytes = std::int64_t{schedule.vector} * held_size(kernel, load);
+  return access.guards.empty() && width == schedule.vector && bytes >= 4 && bytes <= 16;
+}
+
+std::int64_t thread_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  return std::int64_t{schedule.shared_elements} * held_size(kernel, load);
+}
+
+}  // namespace
+
+std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::vector<InstrId> loads;
+  for (const Held& held : held_values(kernel, rounds_of(kernel))) {
+    if (!is_plain_load(kernel, held.value) || !whole_vectors(kernel, schedule, held.value)) return {};
+    loads.push_back(held.value);
+  }
+  return loads;
+}
+
+std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::int64_t bytes = 0;
+  for (InstrId load : shared_loads(kernel, schedule)) bytes += thread_bytes(kernel, schedule, load) * schedule.threads;
+  return bytes;
+}
+
+int resident_blocks(std::int64_t shared_bytes, int threads, const Target& target) {
+  const std::int64_t by_memory = (target.shared_memory_per_block + kReserved) / (shared_bytes + kReserved + kOwn);
+  const int by_registers = target.registers_per_block / (kLeastRegisters * threads);
+  return static_cast<int>(std::min<std::int64_t>({by_memory, by_registers, kMostBlocks}));
+}
+
+void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule) {
+  out.line("extern __shared__ __align__(16) unsigned char shared[];");
+  std::int64_t offset = 0;
+  for (InstrId load : shared_loads(kernel, schedule)) {
+    out.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel, load), load,
+                         offset == 0 ? "" : fmt::format(" + {}", offset), schedule.vector));
+    offset += thread_bytes(kernel, schedule, load) * schedule.threads;
+  }
+}
+
+std::string shared_place(const ReduceSchedule& schedule) {
+  return fmt::format("c * {}", schedule.threads * schedule.vector);
+}
+
+}  // namespace tenon::codegen::cuda

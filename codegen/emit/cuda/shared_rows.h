@@ -1,0 +1,28 @@
+// Rows that are too long for the registers of their team: the first vectors of each thread lie in shared memory from
+// one sweep to the next. Each thread reads what it copied there itself, so no barrier is needed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/rounds.h"
+#include "codegen/emit/cuda/writer.h"
+#include "codegen/kernel.h"
+#include "codegen/target.h"
+
+namespace tenon::codegen::cuda {
+
+/// The loads that several sweeps use, in definition order: what a row has in shared memory. Empty when it cannot be
+/// there: something else is held as well, or a load is not of whole vectors.
+std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule);
+/// Dynamic shared memory of a block.
+std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
+/// Blocks of `threads` with as much dynamic shared memory each that a multiprocessor has room for.
+int resident_blocks(std::int64_t shared_bytes, int threads, const Target& target);
+
+/// "bf16* s0 = …;": where this thread's vectors of each load begin.
+void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);
+/// Chunk `c` of a load: a multiple of this many elements.
+std::string shared_place(const ReduceSchedule& schedule);
+
+}  // namespace tenon::codegen::cuda
