@@ -84,17 +84,19 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
 // Columns of rows that no vector divides, in vectors of those of one alignment.
 std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
+  const int vector = cuda::column_reference(kernel, 8) != nullptr ? 8 : 4;
+  if (cuda::column_reference(kernel, vector) == nullptr) return result;
   for (const int columns : {16, 32})
     for (const int unroll : {4, 8})
-      for (const int splits : {8, 16, 32, 64}) {
+      for (const int splits : {32, 64}) {
         ReduceSchedule other = chosen;
         other.peeled = true;
-        other.vector = 8;
+        other.vector = vector;
         other.threads = 256;
         other.columns = columns;
         other.unroll = unroll;
         other.splits = splits;
-        if (cuda::column_reference(kernel, other.vector) != nullptr) result.push_back(other);
+        result.push_back(other);
       }
   return result;
 }

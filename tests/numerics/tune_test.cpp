@@ -97,6 +97,48 @@ TEST_P(Tuned, KernelsAreSearchedOnce) {
   EXPECT_EQ(won, found.size());
 }
 
+// Those of long rows and of odd ones, of columns of odd rows, and of vectors spread along a batch.
+TEST_P(Tuned, EveryCandidateIsRight) {
+  if (IsSkipped() || HasFatalFailure()) return;
+  struct Case {
+    const char* text;
+    std::vector<std::int64_t> x, y;
+  };
+  const Case cases[] = {
+      {"graph g(x: f32[3, 40000]) { y = softmax(x)\n return y }", {3, 40000}, {3, 40000}},
+      {"graph g(x: f32[3, 40001]) { y = softmax(x)\n return y }", {3, 40001}, {3, 40001}},
+      {"graph g(x: f32[70, 4095]) { y = sum(x, axis=1)\n return y }", {70, 4095}, {70}},
+      {"graph g(x: f32[1500, 301]) { y = sum(x, axis=0)\n return y }", {1500, 301}, {301}},
+      {"graph g(x: f32[8, 64, 256]) { y = mul(x, slice(x, start=[0], stop=[1]))\n return y }",
+       {8, 64, 256},
+       {8, 64, 256}},
+  };
+  const auto backend = src::open_backend(GetParam(), options);
+  for (const Case& each : cases) {
+    const Executable executable =
+        src::make_executable(src::plan(ir::parse(each.text), *backend, options), backend, options);
+    std::vector<runtime::Memory> memory;
+    const auto buffer = [&](const std::vector<std::int64_t>& shape) {
+      std::int64_t bytes = 4;
+      for (const std::int64_t extent : shape) bytes *= extent;
+      memory.push_back(runtime::allocate(*backend, bytes));
+      return Buffer{memory.back().get(), DType::f32, shape};
+    };
+    const Array x = Array::normal(each.x, 3);
+    const Buffer inputs[] = {buffer(each.x)}, outputs[] = {buffer(each.y)};
+    backend->copy_in(inputs[0].data, x.bytes.data(), x.bytes.size(), nullptr);
+    const auto tunings = src::open_tunings(options);
+    src::TuneSettings settings;
+    settings.seconds = 0.001;
+    for (const src::KernelTuning& tuning :
+         src::tune(executable.impl(), *executable.impl().record_for({}), inputs, outputs, *tunings, options, settings))
+      for (const src::Trial& trial : tuning.trials)
+        EXPECT_TRUE(trial.right()) << each.text << "\n"
+                                   << codegen::print(trial.schedule) << ": " << trial.different << " elements differ "
+                                   << trial.refused;
+  }
+}
+
 TENON_ON_EACH_TARGET(Tuned);
 
 }  // namespace
