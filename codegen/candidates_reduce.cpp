@@ -105,7 +105,7 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen) {
-  if (chosen.walkers > 0) return outer_alternatives(kernel, chosen);
+  if (chosen.walkers > 0) return outer_alternatives(kernel, target, chosen);
   std::vector<ReduceSchedule> result;
   const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
   if (chosen.persistent && rows) result = held_rows(kernel, chosen);

@@ -22,7 +22,8 @@ std::int64_t held_bytes(const Kernel& kernel);
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// For a kernel with outer reductions (codegen/schedule_outer.cpp), and what might be better than `chosen` for one.
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);
-std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const ReduceSchedule& chosen);
+std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
+                                               const ReduceSchedule& chosen);
 /// `chosen`, which reads its rows again, with rows in the shared memory, and if need be in registers, of `cluster`
 /// blocks of `threads`, so that `blocks` fit a multiprocessor; where rows fit.
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,

@@ -9,8 +9,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers where two are on an SM
-constexpr int kResidentThreads = 1024;  // of an SM
+constexpr int kOwnRegisters = 23;  // of a thread, beside what it holds: what the compiler took of gradients of norms
 
 std::int64_t row_length(const Kernel& kernel) {
   Dim length(1);
@@ -27,13 +26,34 @@ std::int64_t most_rows(const Kernel& kernel) {
   return rows.bounds(kernel.symbols).max;
 }
 
-// `threads` with the row in their registers, and as many blocks as a device has room for.
-ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, int threads, int blocks) {
+// Registers of a thread for each element of its row: what is held, the next row's, and the outer reductions.
+double registers_per_element(const Kernel& kernel, bool ahead) {
+  const std::size_t inner = kernel.axes.size() - 1;
+  double bytes = static_cast<double>(held_bytes(kernel));
+  for (const Instr& instr : kernel.body) {
+    const bool varies = (instr.depends >> inner & 1) != 0;
+    const bool of_row = (instr.depends & ~(std::uint64_t{1} << inner)) != 0;
+    if (instr.kind == InstrKind::load && varies && of_row && ahead)
+      bytes += static_cast<double>(size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
+    if (instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced)
+      bytes += static_cast<double>(size_of(compute_type(instr.dtype)));
+  }
+  return bytes / 4;
+}
+
+// `threads` with the row in their registers, and as many blocks as there are threads resident on the device.
+ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Target& target, int threads, int resident) {
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
+  const int blocks = target.multiprocessors * std::max(1, resident / threads);
   schedule.threads = threads;
   schedule.row_elements = static_cast<int>((vectors + threads - 1) / threads) * schedule.vector;
   schedule.walkers = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));
   return schedule;
+}
+
+bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target, int resident) {
+  const double registers = schedule.row_elements * registers_per_element(kernel, schedule.ahead) + kOwnRegisters;
+  return registers <= static_cast<double>(target.registers_per_block) / resident;
 }
 
 int threads_for(std::int64_t vectors, int most) {
@@ -46,24 +66,32 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
   ReduceSchedule schedule;
   schedule.mapping = RowMapping::block;
   schedule.persistent = true;
-  schedule.ahead = true;
   std::int64_t widest = 1;
   for (const Instr& instr : kernel.body)
     if (instr.kind == InstrKind::load && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
       widest = std::max<std::int64_t>(widest,
                                       size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
   schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
-  const int threads = threads_for(row_length(kernel) / schedule.vector, kMostThreads);
-  return held_by(schedule, kernel, threads, target.multiprocessors * std::max(1, kResidentThreads / threads));
+  const std::int64_t vectors = row_length(kernel) / schedule.vector;
+  // Half of an SM's threads leave each 64 registers, a quarter 128.
+  for (const bool ahead : {true, false})
+    for (const int resident : {1024, 512})
+      for (const int most : {512, 1024}) {
+        schedule.ahead = ahead;
+        const ReduceSchedule held = held_by(schedule, kernel, target, threads_for(vectors, most), resident);
+        if (held.threads <= resident && fits(held, kernel, target, resident)) return held;
+      }
+  return held_by(schedule, kernel, target, threads_for(vectors, 1024), 1024);
 }
 
-std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const ReduceSchedule& chosen) {
+std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
+                                               const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
     for (const bool ahead : {true, false}) {
       if (threads < 32 || threads > 1024 || threads % 32 != 0) continue;
-      for (const int times : {1, 2}) {
-        ReduceSchedule other = held_by(chosen, kernel, threads, chosen.walkers * chosen.threads / threads * times);
+      for (const int resident : {512, 1024, 2048}) {
+        ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
         other.ahead = ahead;
         result.push_back(other);
       }

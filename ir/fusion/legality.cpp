@@ -242,7 +242,7 @@ std::ptrdiff_t outer_results(const Cluster& cluster) {
 }
 
 // The blocks that walk the host's rows keep the guest's reductions beside them: the rows lie one behind the other, what
-// the guest makes is one number for each of its own rows, and there is room for as many as a row has elements.
+// the guest reduces is one number for each of its own rows, and there is room for as many as a row has elements.
 Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes) {
   const Domain& a = host.domain;
   const Domain& b = guest.domain;
@@ -251,23 +251,28 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
   for (int axis = 0; axis < b.kept; ++axis)
     image.insert(image.end(), axes[static_cast<std::size_t>(axis)]->begin(),
                  axes[static_cast<std::size_t>(axis)]->end());
-  const bool rows_only = std::all_of(guest.results.begin(), guest.results.end(), [&](const Result& result) {
-    return (depends_of(result.layout) & ~axis_bits(b, 0, b.kept)) == 0;
+  // One number for each of its rows, known at the end, or one for each element, known at once.
+  const bool storable_results = std::all_of(guest.results.begin(), guest.results.end(), [&](const Result& result) {
+    const bool of_rows = (depends_of(result.layout) & ~axis_bits(b, 0, b.kept)) == 0;
+    return of_rows == result.late;
   });
   Dim length(1);
   for (int axis = a.kept; axis < a.rank(); ++axis) length = length * a.extents[static_cast<std::size_t>(axis)];
   const bool fits = context.options.mixed_order && axis_bits(a, 0, a.kept) != 0 && reduced != 0 &&
-                    runs_along(a, 0, a.kept, axes, b.kept, b.rank()) && covered(image, a) == reduced && rows_only &&
-                    !guest.persistent && outer_results(guest) == 0 && length.is_constant() && reads_along_rows(host);
+                    runs_along(a, 0, a.kept, axes, b.kept, b.rank()) && covered(image, a) == reduced &&
+                    storable_results && !guest.persistent && outer_results(guest) == 0 && length.is_constant() &&
+                    reads_along_rows(host);
   if (!fits)
     return no("different-reduced-axes",
               fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
                           extents(b, b.kept, b.rank()), describe(b)));
-  const auto sums = static_cast<double>(outer_results(host)) + static_cast<double>(guest.results.size());
-  if (sums * static_cast<double>(length.constant()) > context.options.cost.outer_sums)
-    return no("outer-sums", fmt::format("a block that walks the rows {} would keep {:.0f} reductions of {} elements "
-                                        "beside them, the limit is {:.0f} elements",
-                                        describe(a), sums, length.str(), context.options.cost.outer_sums));
+  const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late; });
+  const auto sums = static_cast<double>(outer_results(host) + made);
+  if ((sums + 1) * static_cast<double>(length.constant()) > context.options.cost.outer_elements)
+    return no("outer-elements",
+              fmt::format("a block that walks the rows {} would keep {:.0f} reductions of {} elements beside one, the "
+                          "limit is {:.0f} elements",
+                          describe(a), sums, length.str(), context.options.cost.outer_elements));
   return {};
 }
 

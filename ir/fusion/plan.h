@@ -58,7 +58,7 @@ struct CostModel {
   double block_gb_s = 56;           ///< bandwidth that one block can draw
   double row_blocks = 8;            ///< blocks that can hold one row together
   double row_block_bytes = 200e3;   ///< of a row that each of them can hold; longer rows are read again
-  double outer_sums = 16384;        ///< sums over rows that the block which walks the rows can keep beside them
+  double outer_elements = 24576;    ///< of a row and of the sums over rows beside it that a block can keep
   double outer_blocks = 264;        ///< such blocks, each with sums of its own that are then combined
   bool operator==(const CostModel&) const = default;
 };
