@@ -20,6 +20,10 @@ struct LaunchRule {
   int shared_bytes = 0;         ///< dynamic shared memory
   int cluster = 1;              ///< CUDA: neighbouring blocks that form a cluster, which the function's text says
   bool dependent = false;       ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
+
+  /// CUDA, a pack: the blocks of each member, whose sum grid_x is. The numbers of blocks up to each but the last are
+  /// parameters behind the dims, so that a member with nothing to do has no blocks.
+  std::vector<Dim> members = {};
 };
 
 struct Source {
@@ -35,11 +39,25 @@ struct Source {
   Dim finish_grid = 0;
   int finish_block = 1;
   Dim scratch_bytes = 0;
+
+  // CUDA: what a pack takes of a kernel, the statements of its entry and the blocks for which an SM must have registers
+  // (emit.h).
+  std::string body = {};
+  int resident = 0;
 };
 
 /// CUDA C++ for `kernel`; includes no header. Parameters: one pointer per operand, that of the scratch if there is
 /// some, then the dims as long long.
 Source emit_cuda(const Kernel& kernel, const Target& target);
+
+/// One CUDA kernel that runs `members` side by side on blocks of its own for each: of threads enough for the largest.
+/// Parameters: the pointers of all members, then the dims and where each member's blocks end, as long long.
+Source emit_cuda_pack(const std::vector<Kernel>& members, const Target& target);
+
+/// How `kernels` that a plan packs are launched: those that can be members of a pack together, the first list, and each
+/// of the others by itself. On a CPU all of them are by themselves. Members get blocks of one size where their
+/// schedules leave it free.
+std::vector<std::vector<std::size_t>> deal_launches(std::vector<Kernel>& kernels, const Target& target);
 
 #ifdef TENON_WITH_CPU
 /// LLVM assembly for `kernel`: void entry(ptr pointers, ptr dims, i64 begin, i64 end) works on tasks [begin, end) of

@@ -42,6 +42,14 @@ bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols&
   });
 }
 
+// The sets of groups that one launch runs: a CPU has no packs.
+std::vector<std::vector<int>> sets_of(const ir::Plan& plan, const codegen::Target& target) {
+  if (target.kind == codegen::TargetKind::cuda) return ir::launched_together(plan);
+  std::vector<std::vector<int>> sets;
+  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group) sets.push_back({group});
+  return sets;
+}
+
 void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               const ArenaPool::Arena* arena) {
   switch (source.kind) {
@@ -60,10 +68,11 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 
 }  // namespace
 
-std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, codegen::Kernel kernel) {
+std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, std::vector<codegen::Kernel> members) {
   auto built = std::make_shared<BuiltKernel>();
-  built->kernel = std::move(kernel);
-  built->source = backend.emit(built->kernel);
+  built->members = std::move(members);
+  built->source = built->members.size() > 1 ? codegen::emit_cuda_pack(built->members, backend.target())
+                                            : backend.emit(built->members.front());
   built->binary = backend.build(built->source);
   built->loaded = backend.load(built->source, built->binary);
   return built;
@@ -81,15 +90,40 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   if (slot) return slot;
   auto fresh = std::make_shared<runtime::BuiltPlan>();
   fresh->specialization = specialization;
-  fresh->kernels.resize(plan.groups.size());
-  runtime::for_each_in_parallel(plan.groups.size(), [&](std::size_t group) {
-    if (runtime::writes_nothing(plan, plan.groups[group], specialization.symbols)) return;
-    fresh->kernels[group] = runtime::build_kernel(*backend, lower_group(static_cast<int>(group), specialization));
-    ++builds;
-    compiles += fresh->kernels[group]->binary.compiled;
-  });
+  const std::vector<std::vector<int>> sets = runtime::sets_of(plan, backend->target());
+  std::vector<std::vector<runtime::PlannedLaunch>> launches(sets.size());
+  runtime::for_each_in_parallel(sets.size(),
+                                [&](std::size_t i) { launches[i] = build_together(sets[i], specialization); });
+  for (auto& each : launches)
+    for (runtime::PlannedLaunch& launch : each) fresh->launches.push_back(std::move(launch));
   slot = std::move(fresh);
   return slot;
+}
+
+std::vector<runtime::PlannedLaunch> Executable::Impl::build_together(
+    const std::vector<int>& groups, const codegen::Specialization& specialization) const {
+  std::vector<std::size_t> lowered;
+  std::vector<codegen::Kernel> kernels;
+  for (int group : groups) {
+    if (runtime::writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)], specialization.symbols)) continue;
+    lowered.push_back(static_cast<std::size_t>(group));
+    kernels.push_back(lower_group(group, specialization));
+  }
+  std::vector<runtime::PlannedLaunch> launches;
+  for (const std::vector<std::size_t>& together : codegen::deal_launches(kernels, backend->target())) {
+    runtime::PlannedLaunch launch;
+    std::vector<codegen::Kernel> members;
+    for (std::size_t i : together) {
+      launch.groups.push_back(lowered[i]);
+      members.push_back(std::move(kernels[i]));
+    }
+    launch.kernel = runtime::build_kernel(*backend, std::move(members));
+    if (on_source) on_source(launch.kernel->source);
+    ++builds;
+    compiles += launch.kernel->binary.compiled;
+    launches.push_back(std::move(launch));
+  }
+  return launches;
 }
 
 std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const Bindings& bindings) const {
@@ -146,7 +180,7 @@ void Executable::Impl::forget(const std::string& key) const {
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
                                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
                                      void* stream) const {
-  const runtime::NvtxRange range(nvtx, launch.kernel->kernel.name);
+  const runtime::NvtxRange range(nvtx, launch.kernel->source.entry);
   constexpr std::size_t kMostOperands = 256;
   void* pointers[kMostOperands];
   const std::size_t count = launch.pointers.size();
@@ -260,8 +294,9 @@ std::vector<std::vector<std::int64_t>> Executable::output_shapes(
 
 ExecutableStats Executable::stats() const {
   const std::lock_guard lock(impl_->build_mutex);
-  return {static_cast<int>(impl_->plan.groups.size()), static_cast<int>(impl_->built.size()), impl_->builds,
-          impl_->compiles, impl_->last_arena_bytes};
+  const std::size_t kernels = runtime::sets_of(impl_->plan, impl_->backend->target()).size();
+  return {static_cast<int>(kernels), static_cast<int>(impl_->built.size()), impl_->builds, impl_->compiles,
+          impl_->last_arena_bytes};
 }
 
 std::string Executable::plan() const { return ir::print(impl_->plan); }

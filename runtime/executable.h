@@ -26,21 +26,27 @@ namespace tenon::runtime {
 /// Lowers a group for a dimension class: given by the pipeline, so that the runtime does not know how.
 using LowerGroup = std::function<codegen::Kernel(int group, const codegen::Specialization&)>;
 
-/// One group's kernel for one dimension class.
+/// One group's kernel for one dimension class, or a pack's: what one launch runs.
 struct BuiltKernel {
-  codegen::Kernel kernel;
+  std::vector<codegen::Kernel> members;  ///< of a pack; else one
   codegen::Source source;
   Binary binary;
   std::shared_ptr<const LoadedKernel> loaded;
 };
 
-/// Emitted, compiled or taken from the cache, and loaded.
-std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, codegen::Kernel kernel);
+/// Emitted, compiled or taken from the cache, and loaded. Several `members`: as a pack, which CUDA has.
+std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, std::vector<codegen::Kernel> members);
 
-/// All groups for one dimension class.
+/// One launch of a plan, with the groups that its kernel's members are of.
+struct PlannedLaunch {
+  std::vector<std::size_t> groups;
+  std::shared_ptr<const BuiltKernel> kernel;
+};
+
+/// All groups for one dimension class, but those that write no element.
 struct BuiltPlan {
   codegen::Specialization specialization;
-  std::vector<std::shared_ptr<const BuiltKernel>> kernels;  ///< null for a group that writes no element
+  std::vector<PlannedLaunch> launches;  ///< in the plan's order
 };
 
 /// Where a kernel argument comes from.
@@ -52,10 +58,11 @@ struct PointerSource {
 
 /// A launch whose sizes are known and whose pointers are not.
 struct PreparedLaunch {
+  std::size_t planned = 0;  ///< which launch of the built plan it is
   const BuiltKernel* kernel = nullptr;
   std::int64_t grid[3] = {1, 1, 1};
-  std::int64_t finish_grid = 0;  ///< of the second function
-  std::vector<std::int64_t> dims;
+  std::int64_t finish_grid = 0;         ///< of the second function
+  std::vector<std::int64_t> dims;       ///< and where the blocks of a pack's members end
   std::vector<PointerSource> pointers;  ///< of the operands, then of the scratch memory
 };
 
@@ -131,6 +138,8 @@ struct Executable::Impl {
                                                           const Bindings& bindings) const;
   std::shared_ptr<const runtime::LaunchRecord> record_for(const Bindings& bindings) const;
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
+  std::vector<runtime::PlannedLaunch> build_together(const std::vector<int>& groups,
+                                                     const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
   void put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
@@ -148,9 +157,10 @@ struct Executable::Impl {
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
   runtime::LowerGroup lower_group;
-  runtime::Tuner tuner;                 ///< empty: schedules are not searched
-  bool replay = false;                  ///< a run is recorded the first time and repeated as one call
-  const runtime::Nvtx* nvtx = nullptr;  ///< is told of each run and kernel; null: nobody is
+  runtime::Tuner tuner;                                   ///< empty: schedules are not searched
+  std::function<void(const codegen::Source&)> on_source;  ///< is told of what is generated; empty: nobody is
+  bool replay = false;                                    ///< a run is recorded the first time and repeated as one call
+  const runtime::Nvtx* nvtx = nullptr;                    ///< is told of each run and kernel; null: nobody is
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last

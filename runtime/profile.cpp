@@ -10,12 +10,6 @@
 namespace tenon::runtime {
 namespace {
 
-std::size_t group_of(const LaunchRecord& record, const BuiltKernel* kernel) {
-  const auto& kernels = record.built->kernels;
-  const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const auto& k) { return k.get() == kernel; });
-  return static_cast<std::size_t>(found - kernels.begin());
-}
-
 // Nothing waits between the launches; the points in time are read when all have run.
 template <typename LaunchOne>
 std::vector<KernelTimes> one_run(const Backend& backend, const LaunchRecord& record, const LaunchOne& launch_one) {
@@ -29,8 +23,8 @@ std::vector<KernelTimes> one_run(const Backend& backend, const LaunchRecord& rec
   backend.synchronize(nullptr);
   std::vector<KernelTimes> kernels;
   for (std::size_t i = 0; i < timers.size(); ++i) {
-    const BuiltKernel* kernel = record.launches[i].kernel;
-    KernelTimes times{kernel->kernel.name, group_of(record, kernel), {}, 0, 0};
+    const PreparedLaunch& launch = record.launches[i];
+    KernelTimes times{launch.kernel->source.entry, record.built->launches[launch.planned].groups, {}, 0, 0};
     times.duration_us = 1e3 * timers[i]->milliseconds();
     times.begin_us = 1e3 * timers[i]->milliseconds_after(*timers[0]);
     kernels.push_back(std::move(times));

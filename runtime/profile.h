@@ -18,7 +18,7 @@ namespace tenon::runtime {
 /// One kernel's times by the target's own clock: CUDA events, the host's clock on the CPU.
 struct KernelTimes {
   std::string name;
-  std::size_t group = 0;                 ///< of the plan
+  std::vector<std::size_t> groups;       ///< of the plan: one, or those of a pack
   Times times;                           ///< of launches by themselves, the caches written over before each
   double begin_us = 0, duration_us = 0;  ///< in one whole run, from the begin of its first kernel
 
@@ -40,7 +40,7 @@ Timings profile(const Executable& executable, std::span<const Buffer> inputs, st
 /// the plan was made for.
 struct KernelProfile {
   KernelTimes kernel;
-  std::string kernel_class, operators;     ///< "reduce", "sum div mul"
+  std::string kernel_class, operators;     ///< "reduce", "sum div mul"; "pack", its members' with semicolons
   std::vector<std::string> reads, writes;  ///< values, by name
   double bytes = 0;                        ///< read and written, each element once
   ir::Roofline roof;                       ///< the least that the device's peak rates allow

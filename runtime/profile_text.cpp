@@ -11,10 +11,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> names_of(const std::vector<std::string>& names, const std::vector<ir::ValueId>& values) {
-  std::vector<std::string> list;
+void append(std::vector<std::string>& list, const std::vector<std::string>& names,
+            const std::vector<ir::ValueId>& values) {
   for (const ir::ValueId value : values) list.push_back(names[static_cast<std::size_t>(value)]);
-  return list;
 }
 
 // From the first kernel's begin to the last one's end.
@@ -30,7 +29,8 @@ Json name_event(const char* what, const std::string& name) {
 
 Json facts_of(const KernelProfile& kernel) {
   const Times& times = kernel.kernel.times;
-  return {{"group", kernel.kernel.group},
+  return {{"group", kernel.kernel.groups.front()},
+          {"groups", kernel.kernel.groups},
           {"class", kernel.kernel_class},
           {"operators", kernel.operators},
           {"reads", kernel.reads},
@@ -57,11 +57,23 @@ Profile describe(const ir::Plan& plan, std::vector<KernelTimes> kernels, const i
   const std::vector<std::string> names = ir::fusion::memory_names(plan);
   Profile profile{plan.graph.name, device, peaks, {}};
   for (KernelTimes& times : kernels) {
-    const ir::Group& group = plan.groups[times.group];
-    profile.kernels.push_back({std::move(times), ir::name_of(group.kernel_class),
-                               ir::fusion::operators_text(plan, group), names_of(names, group.inputs),
-                               names_of(names, group.outputs), group.estimate.bytes,
-                               ir::roofline(peaks, group.estimate)});
+    KernelProfile kernel;
+    ir::Estimate estimate;
+    for (std::size_t number : times.groups) {
+      const ir::Group& group = plan.groups[number];
+      kernel.kernel_class = ir::name_of(group.kernel_class);
+      kernel.operators += (kernel.operators.empty() ? "" : "; ") + ir::fusion::operators_text(plan, group);
+      append(kernel.reads, names, group.inputs);
+      append(kernel.writes, names, group.outputs);
+      estimate.bytes += group.estimate.bytes;
+      estimate.slots += group.estimate.slots;
+      estimate.flops += group.estimate.flops;
+    }
+    if (times.groups.size() > 1) kernel.kernel_class = "pack";
+    kernel.kernel = std::move(times);
+    kernel.bytes = estimate.bytes;
+    kernel.roof = ir::roofline(peaks, estimate);
+    profile.kernels.push_back(std::move(kernel));
   }
   return profile;
 }
@@ -78,7 +90,7 @@ std::string profile_table(const Profile& profile) {
   for (const KernelProfile& kernel : profile.kernels) {
     const Times& times = kernel.kernel.times;
     text += fmt::format("{:<32} {:>8} {:>11.3f} {:>11.3f} {:>11.3f} {:>5.1f}% {:>14.0f} {:>9.1f} {:>7.1f}%  {}\n",
-                        fmt::format("{} {}", kernel.kernel.group, kernel.kernel.name), times.samples,
+                        fmt::format("{} {}", fmt::join(kernel.kernel.groups, " "), kernel.kernel.name), times.samples,
                         kernel.kernel.mean_us(), 1e3 * times.min, 1e3 * times.max, 100 * kernel.kernel.mean_us() / sum,
                         kernel.bytes, kernel.gb_s(), 100 * kernel.roof_share(), kernel.roof.bound());
   }

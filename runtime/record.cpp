@@ -20,7 +20,7 @@ std::vector<std::int64_t> sizes_of(const Shape& shape, const Bindings& bindings)
 class Places {
  public:
   Places(const ir::Plan& plan, const BuiltPlan& built, const Bindings& bindings, LaunchRecord& record)
-      : graph_(plan.graph), bindings_(bindings), scratch_(built.kernels.size()) {
+      : graph_(plan.graph), bindings_(bindings), scratch_(built.launches.size()) {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       places_[graph_.inputs[i]] = {PointerSource::Kind::input, static_cast<std::int64_t>(i)};
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -32,7 +32,7 @@ class Places {
   }
 
   PointerSource of(ir::ValueId value) const { return places_.at(value); }
-  PointerSource scratch_of(std::size_t group) const { return scratch_[group]; }
+  PointerSource scratch_of(std::size_t launch) const { return scratch_[launch]; }
 
  private:
   std::int64_t bytes_of(ir::ValueId value) const {
@@ -41,20 +41,19 @@ class Places {
   }
 
   void lay_out_arena(const ir::Plan& plan, const BuiltPlan& built, LaunchRecord& record) {
+    const std::vector<int> steps = ir::launch_steps(plan.groups.size(), plan.packs);
     std::map<ir::ValueId, Lifetime> live;
-    for (int step = 0; step < static_cast<int>(plan.groups.size()); ++step) {
-      const ir::Group& group = plan.groups[static_cast<std::size_t>(step)];
-      for (ir::ValueId value : group.outputs)
-        if (!places_.count(value)) live[value] = {bytes_of(value), step, step};
-      for (ir::ValueId value : group.inputs)
-        if (const auto found = live.find(value); found != live.end()) found->second.last = step;
+    for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+      for (ir::ValueId value : plan.groups[i].outputs)
+        if (!places_.count(value)) live[value] = {bytes_of(value), steps[i], steps[i]};
+      for (ir::ValueId value : plan.groups[i].inputs)
+        if (const auto found = live.find(value); found != live.end()) found->second.last = steps[i];
     }
     std::vector<Lifetime> lifetimes;
     for (const auto& [value, lifetime] : live) lifetimes.push_back(lifetime);
-    for (std::size_t group = 0; group < built.kernels.size(); ++group) {
-      const auto& kernel = built.kernels[group];
-      const std::int64_t bytes = kernel ? kernel->source.scratch_bytes.evaluate(bindings_) : 0;
-      lifetimes.push_back({bytes, static_cast<int>(group), static_cast<int>(group)});
+    for (const PlannedLaunch& launch : built.launches) {
+      const int step = steps[launch.groups.front()];
+      lifetimes.push_back({launch.kernel->source.scratch_bytes.evaluate(bindings_), step, step});
     }
     const ArenaPlan arena = plan_arena(lifetimes);
     record.arena_bytes = arena.bytes;
@@ -66,13 +65,30 @@ class Places {
   const ir::Graph& graph_;
   const Bindings& bindings_;
   std::map<ir::ValueId, PointerSource> places_;
-  std::vector<PointerSource> scratch_;  ///< by group
+  std::vector<PointerSource> scratch_;  ///< by launch
 };
 
-PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t group, const Places& places,
+bool writes(const codegen::Kernel& kernel, const Bindings& bindings) {
+  return std::any_of(kernel.operands.begin(), kernel.operands.end(), [&](const codegen::Operand& operand) {
+    return operand.written && element_count(operand.shape).evaluate(bindings) > 0;
+  });
+}
+
+// A pack's blocks: none for members with no element to write.
+void deal_blocks(PreparedLaunch& launch, const Bindings& bindings) {
+  const BuiltKernel& built = *launch.kernel;
+  launch.grid[0] = 0;
+  for (std::size_t i = 0; i < built.members.size(); ++i) {
+    if (i > 0) launch.dims.push_back(launch.grid[0]);
+    if (writes(built.members[i], bindings)) launch.grid[0] += built.source.launch.members[i].evaluate(bindings);
+  }
+}
+
+PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t planned, const Places& places,
                               const Bindings& bindings) {
-  const BuiltKernel& built = *plan.kernels[group];
+  const BuiltKernel& built = *plan.launches[planned].kernel;
   PreparedLaunch launch;
+  launch.planned = planned;
   launch.kernel = &built;
   const codegen::LaunchRule& rule = built.source.launch;
   launch.grid[0] = rule.grid_x.evaluate(bindings);
@@ -80,21 +96,22 @@ PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t group, const Pl
   launch.grid[2] = rule.grid_z.evaluate(bindings);
   if (rule.max_grid_x > 0) launch.grid[0] = std::min(launch.grid[0], rule.max_grid_x);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
-  for (const codegen::Operand& operand : built.kernel.operands) launch.pointers.push_back(places.of(operand.value));
+  if (built.members.size() > 1) deal_blocks(launch, bindings);
+  for (const codegen::Kernel& member : built.members)
+    for (const codegen::Operand& operand : member.operands) launch.pointers.push_back(places.of(operand.value));
   if (!built.source.finish_entry.empty()) {
     launch.finish_grid = built.source.finish_grid.evaluate(bindings);
-    launch.pointers.push_back(places.scratch_of(group));
+    launch.pointers.push_back(places.scratch_of(planned));
   }
   return launch;
 }
 
 // Nothing is launched where there are no blocks, or no element to write.
 bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
-  const auto& operands = launch.kernel->kernel.operands;
-  const bool writes = std::any_of(operands.begin(), operands.end(), [&](const codegen::Operand& operand) {
-    return operand.written && element_count(operand.shape).evaluate(bindings) > 0;
-  });
-  return !writes || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
+  const auto& members = launch.kernel->members;
+  const bool any =
+      std::any_of(members.begin(), members.end(), [&](const auto& member) { return writes(member, bindings); });
+  return !any || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
 }
 
 }  // namespace
@@ -107,9 +124,8 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
   for (ir::ValueId output : plan.graph.outputs)
     record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
   const Places places(plan, *built, bindings, record);
-  for (std::size_t group = 0; group < built->kernels.size(); ++group) {
-    if (!built->kernels[group]) continue;
-    PreparedLaunch launch = prepare_launch(*built, group, places, bindings);
+  for (std::size_t planned = 0; planned < built->launches.size(); ++planned) {
+    PreparedLaunch launch = prepare_launch(*built, planned, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   record.built = std::move(built);

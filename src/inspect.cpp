@@ -1,6 +1,8 @@
 // Executable's conveniences: host arrays in and out, and every kernel as data.
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "ir/interpret.h"
 #include "runtime/executable.h"
 #include "src/host_array.h"
@@ -56,26 +58,37 @@ std::string launch_text(const runtime::LaunchRecord& record, const runtime::Buil
   return "nothing to launch at these sizes";
 }
 
-KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record, std::size_t group) {
-  const runtime::BuiltKernel& built = *record.built->kernels[group];
+std::string lines_of(const std::vector<codegen::Kernel>& members,
+                     const std::function<std::string(const codegen::Kernel&)>& text) {
+  std::string all;
+  for (const codegen::Kernel& member : members) all += (all.empty() ? "" : "\n") + text(member);
+  return all;
+}
+
+KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record,
+                    const runtime::PlannedLaunch& launch) {
+  const runtime::BuiltKernel& built = *launch.kernel;
   const bool cpu = impl.backend->target().kind == codegen::TargetKind::cpu;
   const std::string disassembly = impl.backend->disassemble(built.source);
   KernelInfo info;
-  info.name = built.kernel.name;
-  info.group = static_cast<int>(group);
-  info.kernel_class = ir::name_of(built.kernel.kernel_class);
-  ir::Plan one;
-  one.graph = impl.plan.graph;
-  one.groups = {impl.plan.groups[group]};
-  info.plan = ir::print(one);
-  info.kernel = codegen::print(built.kernel);
-  info.schedule = codegen::print(built.kernel.schedule);
+  info.name = built.source.entry;
+  info.group = static_cast<int>(launch.groups.front());
+  info.kernel_class = launch.groups.size() > 1 ? "pack" : ir::name_of(built.members.front().kernel_class);
+  ir::Plan part;
+  part.graph = impl.plan.graph;
+  for (std::size_t group : launch.groups) {
+    part.groups.push_back(impl.plan.groups[group]);
+    info.bytes += ir::unavoidable_bytes(impl.plan, impl.plan.groups[group], record.bindings);
+  }
+  info.plan = ir::print(part);
+  info.kernel = lines_of(built.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel); });
+  info.schedule =
+      lines_of(built.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel.schedule); });
   info.source = built.source.text;
   (cpu ? info.assembly : info.ptx) = disassembly;
   if (built.binary.entry) info.binary = built.binary.entry->binary;
   info.resources = built.binary.resources;
   info.launch = launch_text(record, built, cpu);
-  info.bytes = ir::unavoidable_bytes(impl.plan, impl.plan.groups[group], record.bindings);
   return info;
 }
 
@@ -108,8 +121,8 @@ std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {
   ir::check_bindings(impl_->plan.graph, bindings);
   const auto record = impl_->record_for(bindings);
   std::vector<KernelInfo> infos;
-  for (std::size_t group = 0; group < impl_->plan.groups.size(); ++group)
-    if (record->built->kernels[group]) infos.push_back(describe(*impl_, *record, group));
+  for (const runtime::PlannedLaunch& launch : record->built->launches)
+    infos.push_back(describe(*impl_, *record, launch));
   return infos;
 }
 

@@ -91,6 +91,8 @@ ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options&
   wanted.mixed_order = target == codegen::TargetKind::cuda && !options.disable.count("mixed_order");
   wanted.duplicate = !options.disable.count("duplicate");
   wanted.window = options.disable.count("windows") ? 0 : wanted.window;
+  const bool packs = target == codegen::TargetKind::cuda && !options.disable.count("packing");
+  wanted.max_packed = packs ? wanted.max_packed : 1;  // a CPU has no launch to save
   wanted.max_live_bytes = options.max_live_bytes;
   wanted.typical = options.typical;
   wanted.cost = cost;
@@ -119,11 +121,12 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
                                                                     const codegen::Specialization& specialization) {
     codegen::Kernel kernel = lower(*shared_plan, group, specialization, *backend, *tunings, options);
     show(options, "kernel", codegen::print(kernel));
-    if (options.print.count("source")) show(options, "source", backend->emit(kernel).text);
     return kernel;
   };
   auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_group);
   impl->replay = options.replay;
+  if (options.print.count("source"))
+    impl->on_source = [options](const codegen::Source& source) { show(options, "source", source.text); };
   if (!options.disable.count("nvtx")) impl->nvtx = runtime::Nvtx::attach(options.nvtx_tool);
   if (options.tune)
     impl->tuner = [tunings, options](const Executable::Impl& executable, const runtime::LaunchRecord& record,

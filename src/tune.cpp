@@ -58,13 +58,14 @@ class Tuning {
       expected_.buffers.push_back({expected_.memory.back().get(), output.dtype, output.shape});
       if (bytes_of(output) > 0) backend_.copy(expected_.memory.back().get(), output.data, bytes_of(output), nullptr);
     }
-    for (std::size_t group = 0; group < record_.built->kernels.size(); ++group) {
-      if (!record_.built->kernels[group]) continue;
-      codegen::Kernel kernel = record_.built->kernels[group]->kernel;
+    for (std::size_t planned = 0; planned < record_.built->launches.size(); ++planned) {
+      const runtime::BuiltKernel& built = *record_.built->launches[planned].kernel;
+      if (built.members.size() > 1) continue;
+      codegen::Kernel kernel = built.members.front();
       const auto candidates = codegen::candidate_schedules(kernel, backend_.target());
       kernel.schedule = candidates[0];
       if (candidates.size() < 2 || tunings_.find(backend_, kernel)) continue;
-      KernelTuning tuning = of(group, kernel, candidates);
+      KernelTuning tuning = of(planned, kernel, candidates);
       if (tuning.trials[0].us == 0) continue;
       tunings_.keep(backend_, kernel, tuning.trials[tuning.best].schedule);
       tunings.push_back(std::move(tuning));
@@ -82,7 +83,7 @@ class Tuning {
       codegen::Kernel scheduled = kernel;
       scheduled.schedule = trials[i].schedule;
       try {
-        built[i] = runtime::build_kernel(backend_, std::move(scheduled));
+        built[i] = runtime::build_kernel(backend_, {std::move(scheduled)});
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device_lost) throw;
         trials[i].refused = error.message();
@@ -91,12 +92,12 @@ class Tuning {
     return built;
   }
 
-  Variant variant(std::size_t group, std::shared_ptr<const runtime::BuiltKernel> kernel) const {
+  Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltKernel> kernel) const {
     auto plan = std::make_shared<runtime::BuiltPlan>(*record_.built);
-    plan->kernels[group] = std::move(kernel);
+    plan->launches[planned].kernel = std::move(kernel);
     Variant variant{runtime::make_record(executable_.plan, std::move(plan), record_.bindings), nullptr};
     for (const runtime::PreparedLaunch& launch : variant.record.launches)
-      if (launch.kernel == variant.record.built->kernels[group].get()) variant.launch = &launch;
+      if (launch.planned == planned) variant.launch = &launch;
     return variant;
   }
 
@@ -126,7 +127,7 @@ class Tuning {
     return 1e3 * watch(launch).median;
   }
 
-  KernelTuning of(std::size_t group, const codegen::Kernel& kernel,
+  KernelTuning of(std::size_t planned, const codegen::Kernel& kernel,
                   const std::vector<codegen::Schedule>& candidates) const {
     KernelTuning tuning;
     tuning.kernel = kernel.name;
@@ -138,7 +139,7 @@ class Tuning {
       Trial& trial = tuning.trials[i];
       if (settings_.progress) settings_.progress(kernel.name, i, built.size());
       if (!built[i]) continue;
-      variants[i] = variant(group, built[i]);
+      variants[i] = variant(planned, built[i]);
       if (variants[i].launch == nullptr) return tuning;
       try {
         trial.different = different(variants[i]);

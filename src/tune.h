@@ -41,9 +41,9 @@ struct KernelTuning {
   double best_us() const { return trials[best].us; }
 };
 
-/// Tunes every kernel of the record that has more than one candidate, on these buffers; the outputs hold the right
-/// results afterwards. Winners, the heuristics' choice among them, go to `tunings`; kernels that it knows already are
-/// left alone.
+/// Tunes every kernel of the record that has more than one candidate and is no pack, on these buffers; the outputs hold
+/// the right results afterwards. Winners, the heuristics' choice among them, go to `tunings`; kernels that it knows
+/// already are left alone.
 std::vector<KernelTuning> tune(const Executable::Impl& executable, const runtime::LaunchRecord& record,
                                std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                runtime::Tunings& tunings, const Options& options, const TuneSettings& settings = {});

@@ -1,6 +1,7 @@
 // tenon dump: any level of the compiler, as text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -59,14 +60,63 @@ std::string disassemble(const std::string& cubin) {
   return text;
 }
 
-// The levels below the plan, for one group.
-std::string dump_kernel(const DumpArguments& arguments, const ir::Plan& plan, int group,
-                        const codegen::Specialization& specialization, const runtime::Backend& backend) {
+// Groups that one launch runs, lowered.
+struct LoweredLaunch {
+  std::vector<int> groups;
+  std::vector<codegen::Kernel> members;
+};
+
+// The launches that the wanted kernels are in, or all.
+std::vector<LoweredLaunch> lower_launches(const DumpArguments& arguments, const ir::Plan& plan,
+                                          const codegen::Specialization& specialization,
+                                          const runtime::Backend& backend) {
   const Options options = arguments.compile.options();
-  const codegen::Kernel kernel = src::lower(plan, group, specialization, backend, *src::open_tunings(options), options);
-  if (arguments.emit == "schedule") return fmt::format("{}: {}\n", kernel.name, codegen::print(kernel.schedule));
-  if (arguments.emit == "kernel") return codegen::print(kernel);
-  const codegen::Source source = backend.emit(kernel);
+  const auto tunings = src::open_tunings(options);
+  std::vector<LoweredLaunch> launches;
+  for (const std::vector<int>& set : ir::launched_together(plan)) {
+    if (arguments.kernel >= 0 && std::find(set.begin(), set.end(), arguments.kernel) == set.end()) continue;
+    std::vector<codegen::Kernel> kernels;
+    for (int group : set) kernels.push_back(src::lower(plan, group, specialization, backend, *tunings, options));
+    for (const std::vector<std::size_t>& together : codegen::deal_launches(kernels, backend.target())) {
+      LoweredLaunch launch;
+      for (std::size_t i : together) {
+        launch.groups.push_back(set[i]);
+        launch.members.push_back(std::move(kernels[i]));
+      }
+      const bool wanted =
+          arguments.kernel < 0 || std::count(launch.groups.begin(), launch.groups.end(), arguments.kernel);
+      if (wanted) launches.push_back(std::move(launch));
+    }
+  }
+  return launches;
+}
+
+codegen::Source source_of(const LoweredLaunch& launch, const runtime::Backend& backend) {
+  return launch.members.size() > 1 ? codegen::emit_cuda_pack(launch.members, backend.target())
+                                   : backend.emit(launch.members.front());
+}
+
+// The levels that a kernel has of its own.
+std::string dump_members(const DumpArguments& arguments, const LoweredLaunch& launch, const runtime::Backend& backend) {
+  std::string text;
+  for (std::size_t i = 0; i < launch.members.size(); ++i) {
+    if (arguments.kernel >= 0 && launch.groups[i] != arguments.kernel) continue;
+    const codegen::Kernel& kernel = launch.members[i];
+    if (arguments.emit == "kernel") {
+      text += (text.empty() ? "" : "\n") + codegen::print(kernel);
+    } else {
+      text += fmt::format("{}: {}", kernel.name, codegen::print(kernel.schedule));
+      if (launch.members.size() > 1) text += fmt::format(" (in {})", source_of(launch, backend).entry);
+      text += "\n";
+    }
+  }
+  return text;
+}
+
+// The levels below the plan, for one launch.
+std::string dump_launch(const DumpArguments& arguments, const LoweredLaunch& launch, const runtime::Backend& backend) {
+  if (arguments.emit == "schedule" || arguments.emit == "kernel") return dump_members(arguments, launch, backend);
+  const codegen::Source source = source_of(launch, backend);
   if (arguments.emit == "cuda" || arguments.emit == "llvm") return source.text;
   if (arguments.emit == "ptx" || arguments.emit == "asm") return backend.disassemble(source);
   const runtime::Binary binary = backend.build(source);
@@ -127,12 +177,12 @@ int dump(const DumpArguments& arguments) {
       const bool all_bound = bindings.size() >= plan.graph.symbols.size();
       const auto specialization = all_bound ? codegen::specialize(plan, bindings) : codegen::unspecialized(plan);
       const bool binary = arguments.emit == "cubin";
-      if (binary && arguments.kernel < 0 && groups > 1)
-        throw Error(ErrorKind::argument, fmt::format("the plan has {} kernels and a cubin holds one", groups), {},
-                    "choose one with --kernel N");
-      for (int group = 0; group < groups; ++group)
-        if (arguments.kernel < 0 || arguments.kernel == group)
-          text += dump_kernel(arguments, plan, group, specialization, *backend) + (binary ? "" : "\n");
+      const auto launches = lower_launches(arguments, plan, specialization, *backend);
+      if (binary && launches.size() > 1)
+        throw Error(ErrorKind::argument, fmt::format("the plan has {} kernels and a cubin holds one", launches.size()),
+                    {}, "choose one with --kernel N");
+      for (const LoweredLaunch& launch : launches)
+        text += dump_launch(arguments, launch, *backend) + (binary ? "" : "\n");
     }
   }
   write_output(arguments.output, text);

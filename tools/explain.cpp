@@ -45,10 +45,12 @@ nlohmann::ordered_json as_json(const ir::Plan& plan, const std::vector<double>& 
     if (i < measured_us.size() && measured_us[i] > 0) entry["measured_us"] = measured_us[i];
     document["kernels"].push_back(std::move(entry));
   }
+  document["packs"] = plan.packs;
   document["refusals"] = nlohmann::ordered_json::array();
   for (const ir::Refusal& refusal : plan.refusals)
     document["refusals"].push_back({{"producer", refusal.producer},
                                     {"consumer", refusal.consumer},
+                                    {"launch", refusal.launch},
                                     {"rule", refusal.rule},
                                     {"reason", refusal.reason},
                                     {"bytes", refusal.bytes}});
@@ -78,7 +80,7 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
       src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
   const runtime::Timings timings = time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
   std::vector<double> times(plan.groups.size());
-  for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.group] = 1e3 * kernel.times.median;
+  for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.groups.front()] = 1e3 * kernel.times.median;
   return times;
 }
 

@@ -34,6 +34,12 @@ __device__ __forceinline__ double inf_f64() { return __longlong_as_double(0x7ff0
 //@ nan_f64
 __device__ __forceinline__ double nan_f64() { return __longlong_as_double(0x7ff8000000000000ll); }
 
+//@ block_index
+// The number of a block among those of one member of a pack.
+struct block_index {
+  u32 x;
+};
+
 //@ join_stream
 // Lets the kernel behind this one in the stream start its blocks, and waits until the kernels ahead have ended and their
 // stores are seen (PTX ISA: griddepcontrol). Nothing of memory is touched before it.

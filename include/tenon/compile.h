@@ -75,10 +75,10 @@ struct KernelResources {
 /// One kernel of an executable, for inspection.
 struct KernelInfo {
   std::string name;
-  int group = 0;             ///< of the plan
-  std::string kernel_class;  ///< "map", "reduce", "contract", "attend"
-  std::string plan;          ///< the group as text
-  std::string kernel;        ///< the kernel as text
+  int group = 0;             ///< of the plan; of a pack the first
+  std::string kernel_class;  ///< "map", "reduce", "contract", "attend", or "pack"
+  std::string plan;          ///< the group as text, or those of a pack
+  std::string kernel;        ///< the kernel as text, or a pack's members
   std::string schedule;
   std::string source;             ///< CUDA C++ or LLVM assembly
   std::string ptx;                ///< CUDA only
@@ -91,7 +91,7 @@ struct KernelInfo {
 
 /// Counters of one executable.
 struct ExecutableStats {
-  int kernels = 0;               ///< groups of the plan
+  int kernels = 0;               ///< of the plan, a pack as one (CUDA)
   int specializations = 0;       ///< dimension classes met so far
   int builds = 0;                ///< kernels generated and compiled or taken from a cache
   int compiles = 0;              ///< of these, compiled: neither in memory nor on disk

@@ -8,6 +8,7 @@ namespace tenon::ir {
 namespace {
 
 std::string heading(const Refusal& refusal, const std::vector<std::string>& names) {
+  if (refusal.launch) return fmt::format("kernels {} and {} are launched apart", refusal.producer, refusal.consumer);
   if (refusal.producer < 0)
     return fmt::format("{} is not an attention",
                        refusal.consumer < 0 ? "a matmul" : fmt::format("kernel {}", refusal.consumer));
@@ -43,13 +44,27 @@ std::string print_estimates(const Plan& plan, const std::vector<double>& measure
       cost.device, cost.bandwidth_gb_s, cost.launch_us, fusion::bytes_text(cost.l2_bytes), cost.l2_bandwidth_gb_s,
       cost.gigaslots_s, cost.tensor_tflops, cost.overlap);
   double total = 0;
+  std::vector<bool> packed(plan.groups.size(), false);
+  for (const std::vector<int>& pack : plan.packs)
+    for (int member : pack) packed[static_cast<std::size_t>(member)] = true;
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const Estimate& estimate = plan.groups[i].estimate;
     total += estimate.us;
     text += fmt::format("kernel {} {}: {:.1f} us (memory {:.1f}, compute {:.1f}), {}{}\n", i,
                         name_of(plan.groups[i].kernel_class), estimate.us, estimate.memory_us, estimate.compute_us,
                         fusion::bytes_text(estimate.bytes),
-                        measured_text(estimate.us, i < measured_us.size() ? measured_us[i] : 0));
+                        measured_text(estimate.us, i < measured_us.size() && !packed[i] ? measured_us[i] : 0));
+  }
+  for (const std::vector<int>& pack : plan.packs) {
+    const double saved = static_cast<double>(pack.size() - 1) * cost.launch_us;
+    double us = -saved, measured = 0;
+    for (int member : pack) {
+      us += plan.groups[static_cast<std::size_t>(member)].estimate.us;
+      if (!measured_us.empty()) measured += measured_us[static_cast<std::size_t>(member)];
+    }
+    total -= saved;
+    text += fmt::format("kernels {} in one launch: {:.1f} us, {:.1f} us less{}\n", fmt::join(pack, " "), us, saved,
+                        measured_text(us, measured));
   }
   return text + fmt::format("together {:.1f} us; at most {} of intermediates are alive at once\n", total,
                             fusion::bytes_text(plan.live_bytes));

@@ -146,7 +146,7 @@ std::vector<std::size_t> fitting_order(const Context& context, const std::vector
   std::iota(merged.begin(), merged.end(), 0);
   double least = std::numeric_limits<double>::infinity();
   for (const auto& order : {natural, merged, frugal_order(context, groups, natural)}) {
-    const double peak = peak_live_bytes(context, ordered(groups, order));
+    const double peak = peak_live_bytes(context, ordered(groups, order), launch_steps(groups.size(), {}));
     if (peak <= limit) return order;
     least = std::min(least, peak);
   }

@@ -79,12 +79,16 @@ double peak_live_bytes_after(const Context& context, const Partition& partition,
   });
 }
 
-double peak_live_bytes(const Context& context, const std::vector<Group>& groups) {
+double peak_live_bytes(const Context& context, const std::vector<Group>& groups, const std::vector<int>& steps) {
   const Flow flow = flow_of(context, groups);
   Lifetimes lifetimes(groups.size());
-  for (std::size_t value = 0; value < flow.maker.size(); ++value)
-    if (flow.maker[value] >= 0 && !context.graph_output[value] && !flow.readers[value].empty())
-      lifetimes.add(static_cast<std::size_t>(flow.maker[value]), flow.readers[value].back(), context.bytes[value]);
+  for (std::size_t value = 0; value < flow.maker.size(); ++value) {
+    if (flow.maker[value] < 0 || context.graph_output[value]) continue;
+    int last = 0;
+    for (std::size_t reader : flow.readers[value]) last = std::max(last, steps[reader]);
+    lifetimes.add(static_cast<std::size_t>(steps[static_cast<std::size_t>(flow.maker[value])]),
+                  static_cast<std::size_t>(last), context.bytes[value]);
+  }
   return lifetimes.peak();
 }
 

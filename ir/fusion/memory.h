@@ -13,8 +13,8 @@ double peak_live_bytes(const Context& context, const Partition& partition, const
 double peak_live_bytes_after(const Context& context, const Partition& partition, const Order& order, int first,
                              int second);
 
-/// The same of groups.
-double peak_live_bytes(const Context& context, const std::vector<Group>& groups);
+/// The same of groups, each of which runs at its one of `steps`.
+double peak_live_bytes(const Context& context, const std::vector<Group>& groups, const std::vector<int>& steps);
 
 /// Groups in an order in which they can run that keeps little alive: of those that can run next, the one that adds
 /// least, then the one with most kernels waiting for it in a row. Not the best order (finding it is NP-hard: Sethi,

@@ -1,4 +1,4 @@
-// The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, write down why not.
+// The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, pack, write down why not.
 #include "ir/fusion/plan.h"
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include "ir/build.h"
 #include "ir/fusion/finish.h"
 #include "ir/fusion/memory.h"
+#include "ir/fusion/packing.h"
 #include "ir/passes/passes.h"
 
 namespace tenon::ir {
@@ -57,6 +58,25 @@ void add_near_misses(Plan& plan, std::vector<Refusal> misses) {
   }
 }
 
+// The groups in launch order, with their packs and the reasons against others; `group_of` follows.
+std::vector<Refusal> pack(const Context& context, const Partition& partition, Plan& plan, std::vector<int>& group_of) {
+  std::vector<const Cluster*> clusters(plan.groups.size());
+  for (std::size_t cluster = 0; cluster < group_of.size(); ++cluster)
+    if (group_of[cluster] >= 0) clusters[static_cast<std::size_t>(group_of[cluster])] = &partition.clusters[cluster];
+  Packing packing = pack_groups(context, plan.groups, clusters);
+  std::vector<Group> groups;
+  std::vector<int> position(plan.groups.size());
+  for (std::size_t group : packing.order) {
+    position[group] = static_cast<int>(groups.size());
+    groups.push_back(std::move(plan.groups[group]));
+  }
+  for (int& group : group_of)
+    if (group >= 0) group = position[static_cast<std::size_t>(group)];
+  plan.groups = std::move(groups);
+  plan.packs = std::move(packing.packs);
+  return std::move(packing.refusals);
+}
+
 // Steps that look at time alone are taken back when they keep too much alive.
 bool keep_if_it_fits(const Context& context, Partition& partition,
                      const std::function<bool(const Context&, Partition&)>& step) {
@@ -91,10 +111,31 @@ Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<st
   const std::vector<ValueId> replaced = absorb_views(context, partition);
   std::vector<int> group_of;
   plan.groups = make_groups(context, partition, group_of);
-  plan.live_bytes = peak_live_bytes(context, plan.groups);
+  const std::vector<Refusal> not_packed = pack(context, partition, plan, group_of);
+  plan.live_bytes = peak_live_bytes(context, plan.groups, launch_steps(plan.groups.size(), plan.packs));
   number_by_group(plan.refusals, group_of, replaced);
+  plan.refusals.insert(plan.refusals.end(), not_packed.begin(), not_packed.end());
   add_near_misses(plan, std::move(attention.refusals));
   return plan;
+}
+
+std::vector<std::vector<int>> launched_together(const Plan& plan) {
+  std::vector<std::vector<int>> sets;
+  auto pack = plan.packs.begin();
+  for (int group = 0; group < static_cast<int>(plan.groups.size()); group = sets.back().back() + 1) {
+    const bool packed = pack != plan.packs.end() && pack->front() == group;
+    sets.push_back(packed ? *pack++ : std::vector<int>{group});
+  }
+  return sets;
+}
+
+std::vector<int> launch_steps(std::size_t groups, const std::vector<std::vector<int>>& packs) {
+  std::vector<int> steps(groups, 1);
+  for (const std::vector<int>& pack : packs)
+    for (std::size_t i = 1; i < pack.size(); ++i) steps[static_cast<std::size_t>(pack[i])] = 0;
+  int step = -1;
+  for (int& each : steps) each = step += each;
+  return steps;
 }
 
 std::int64_t unavoidable_bytes(const Plan& plan, const Group& group, const Bindings& bindings) {

@@ -106,11 +106,12 @@ struct Group {
   Estimate estimate;             ///< what the planner expects of it
 };
 
-/// Why two groups, or a producer and its consumer, are not one kernel.
+/// Why two groups, or a producer and its consumer, are not one kernel, or not one launch.
 struct Refusal {
   ValueId value = -1;  ///< what passes through memory because of it; -1 for siblings
   int producer = -1;   ///< index of a group in the final plan
   int consumer = -1;
+  bool launch = false;     ///< of two small groups: why they are not packed
   std::string rule;        ///< short and stable, for tests: "different-reduced-axes"
   std::string reason;      ///< a sentence with the numbers
   std::int64_t bytes = 0;  ///< traffic that merging would have saved, at the default binding of the symbols
@@ -121,6 +122,10 @@ struct Plan {
   /// repeats another, or an input, is an added view of it.
   Graph graph;
   std::vector<Group> groups;  ///< in an order in which they can run
+  /// Neighbouring groups (map or reduce, small, none needs another) that CUDA runs side by side in one launch; numbers
+  /// in `groups`. The CPU target runs each by itself. A member whose schedule takes a second function, a cluster or
+  /// tiles in shared memory after all is launched by itself as well.
+  std::vector<std::vector<int>> packs;
   std::vector<Refusal> refusals;
   CostModel cost;         ///< the numbers that it was made with
   double live_bytes = 0;  ///< most bytes of intermediates that are alive at once, at the typical binding
@@ -135,7 +140,8 @@ struct PlanOptions {
                              ///< target's code generator has it
   int max_operands = 24;     ///< pointers of one kernel
   int max_nodes = 1024;      ///< computed nodes of one kernel
-  int window = 10;  ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
+  int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
+  int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no
                               ///< plan was found for is an Error(resource)
   Bindings typical;           ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)
@@ -145,6 +151,12 @@ struct PlanOptions {
 /// Cuts `graph` (any verified graph; it is decomposed and cleaned first by the passes that `disabled_passes` leaves
 /// on).
 Plan make_plan(const Graph& graph, const PlanOptions& options = {}, const std::set<std::string>& disabled_passes = {});
+
+/// The sets of groups that one launch runs: packs, and the other groups each by itself.
+std::vector<std::vector<int>> launched_together(const Plan& plan);
+
+/// The launch that each of `groups` groups runs in, counted in order: the members of a pack share theirs.
+std::vector<int> launch_steps(std::size_t groups, const std::vector<std::vector<int>>& packs);
 
 /// Throws Error(internal) unless every needed node is in a group, groups can run in order, and inputs and outputs fit.
 void verify(const Plan& plan);
@@ -156,7 +168,7 @@ std::string print(const Plan& plan);
 std::string explain(const Plan& plan);
 
 /// The predicted time of each kernel with the numbers behind it, for `tenon explain`, and beside it the one in
-/// `measured_us`: empty, or one for each group (0: not measured).
+/// `measured_us`: empty, or one for each group (0: not measured; a launch of several counts at the first).
 std::string print_estimates(const Plan& plan, const std::vector<double>& measured_us = {});
 
 /// Bytes that a group must move at `bindings`: each input and output once.

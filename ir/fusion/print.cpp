@@ -1,4 +1,4 @@
-// A plan as text: what tests compare and `tenon dump --emit plan` shows. One paragraph a group.
+// A plan as text: what tests compare and `tenon dump --emit plan` shows. One paragraph a group, then the packs.
 #include <fmt/format.h>
 
 #include "ir/fusion/text.h"
@@ -40,6 +40,11 @@ std::string operators_text(const Plan& plan, const Group& group) {
   return text.empty() ? "literal" : text;
 }
 
+std::string launches_text(const Plan& plan) {
+  const std::size_t launches = launched_together(plan).size();
+  return fmt::format("{} launch{}", launches, launches == 1 ? "" : "es");
+}
+
 }  // namespace fusion
 
 namespace {
@@ -67,7 +72,9 @@ const char* name_of(KernelClass kernel_class) {
 std::string print(const Plan& plan) {
   const std::vector<std::string> names = fusion::memory_names(plan);
   const std::size_t count = plan.groups.size();
-  std::string text = fmt::format("plan {}: {} kernel{}\n", plan.graph.name, count, count == 1 ? "" : "s");
+  std::string text = fmt::format("plan {}: {} kernel{}", plan.graph.name, count, count == 1 ? "" : "s");
+  if (!plan.packs.empty()) text += fmt::format(" in {}", fusion::launches_text(plan));
+  text += "\n";
   for (std::size_t i = 0; i < count; ++i) {
     const Group& group = plan.groups[i];
     text += fmt::format("{} {} over {}\n", i, name_of(group.kernel_class), fusion::domain_text(group));
@@ -75,6 +82,7 @@ std::string print(const Plan& plan) {
     text += fmt::format("  out {}\n", value_list(plan, names, group.outputs));
     text += fmt::format("  {}\n", fusion::operators_text(plan, group));
   }
+  for (const std::vector<int>& pack : plan.packs) text += fmt::format("pack {}\n", fmt::join(pack, " "));
   return text;
 }
 

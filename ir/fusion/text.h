@@ -11,6 +11,9 @@ namespace tenon::ir::fusion {
 /// For each value: the user's name, or one made from the group that writes it ("k2.0"); empty for the rest.
 std::vector<std::string> memory_names(const Plan& plan);
 
+/// "2 launches": of a plan with packs.
+std::string launches_text(const Plan& plan);
+
 /// "[rows]", "[rows] x [4096]": kept extents, and reduced ones.
 std::string domain_text(const Group& group);
 

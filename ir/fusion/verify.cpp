@@ -170,6 +170,23 @@ class GroupCheck {
   std::set<ValueId> after_outer_;
 };
 
+// Members side by side, of classes that are packed, none of which reads what another writes.
+void verify_pack(const Plan& plan, const std::vector<int>& pack, int after) {
+  const auto require = [&](bool holds, const char* what) {
+    TENON_CHECK(holds, fmt::format("a pack of the plan {}\n{}", what, print(plan)));
+  };
+  require(pack.size() > 1, "has one member");
+  std::set<ValueId> written;
+  for (std::size_t i = 0; i < pack.size(); ++i) {
+    require(i == 0 ? pack[0] > after : pack[i] == pack[i - 1] + 1, "is not of neighbours");
+    const Group& group = plan.groups.at(static_cast<std::size_t>(pack[i]));
+    require(group.kernel_class == KernelClass::map || group.kernel_class == KernelClass::reduce,
+            "has a contraction among its members");
+    for (ValueId input : group.inputs) require(!written.count(input), "has a member that reads another's result");
+    written.insert(group.outputs.begin(), group.outputs.end());
+  }
+}
+
 }  // namespace
 
 void verify(const Plan& plan) {
@@ -182,6 +199,11 @@ void verify(const Plan& plan) {
     GroupCheck(plan, i).run();
     for (ValueId output : plan.groups[i].outputs)
       TENON_CHECK(in_memory.insert(output).second, fmt::format("group {} writes a value again\n{}", i, print(plan)));
+  }
+  int packed = -1;
+  for (const std::vector<int>& pack : plan.packs) {
+    verify_pack(plan, pack, packed);
+    packed = pack.back();
   }
   std::set<ValueId> outputs(graph.inputs.begin(), graph.inputs.end());
   for (ValueId output : graph.outputs) {

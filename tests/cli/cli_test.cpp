@@ -302,6 +302,28 @@ TEST_F(Cli, ExplainGivesTheRuleOfACut) {
             "different-reduced-axes");
 }
 
+// Two small kernels that share nothing, one too large to go with them, and what the switch does.
+TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
+  if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
+  const std::string graph = file("three.tn",
+                                 "graph three(x: f32[100], y: f32[7, 30], z: f32[4096, 4096]) {\n"
+                                 "  return exp(x), sum(y, axis=1), exp(z)\n}\n");
+  const std::string on = " --target sm_90a " + graph;
+  EXPECT_TRUE(contains(tenon("dump --emit plan" + on).text, "plan three: 3 kernels in 2 launches\n"));
+  const std::string explained = tenon("explain" + on).text;
+  EXPECT_TRUE(contains(explained, "kernels 0 1 in one launch: 2.0 us, 2.0 us less\n")) << explained;
+  EXPECT_TRUE(contains(explained, "kernels 1 and 2 are launched apart [pack-long]")) << explained;
+  EXPECT_EQ(nlohmann::json::parse(tenon("explain --json" + on).text)["packs"], nlohmann::json({{0, 1}}));
+  const std::string schedules = tenon("dump --emit schedule" + on).text;
+  EXPECT_TRUE(contains(schedules, "map_exp: map threads=128 vector=4 unroll=1 (in pack_of_2_map_exp)\n")) << schedules;
+  EXPECT_TRUE(contains(schedules, "map_exp: map threads=256 vector=4 unroll=1 streaming\n")) << schedules;
+  for (const char* member : {"0", "1"})
+    EXPECT_TRUE(contains(tenon(std::string("dump --emit cuda --kernel ") + member + on).text, "pack_of_2_map_exp("));
+  EXPECT_TRUE(contains(tenon("dump --emit kernel --kernel 1" + on).text, "reduce"));
+  EXPECT_FALSE(contains(tenon("dump --emit cuda --disable packing" + on).text, "pack_of"));
+  EXPECT_FALSE(contains(tenon("dump --emit plan --target cpu " + graph).text, "launch"));
+}
+
 TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
   const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
   const std::string text = tenon("explain " + graph).text;

@@ -1,5 +1,5 @@
-// Every kernel in the plans of the regression suite (tests/fusion) and of the examples compiles for every architecture:
-// no error, no remark of the compiler, no spill.
+// Every kernel and pack in the plans of the regression suite (tests/fusion) and of the examples compiles for every
+// architecture: no error, no remark of the compiler, no spill.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,11 +61,17 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
   for (const auto& file : files) {
     SCOPED_TRACE(file.filename());
     const ir::Plan plan = ir::make_plan(ir::read_file(file), options);
-    for (std::size_t group = 0; group < plan.groups.size(); ++group) {
-      if (writes_nothing(plan, plan.groups[group])) continue;
-      const Kernel kernel = lower(plan, static_cast<int>(group), codegen::unspecialized(plan), target);
-      const Source source = emit_cuda(kernel, target);
-      if (seen.insert(source.text).second) expect_compiles(kernel, source, target);
+    for (const std::vector<int>& set : launched_together(plan)) {
+      std::vector<Kernel> kernels;
+      for (int group : set)
+        if (!writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)]))
+          kernels.push_back(lower(plan, group, codegen::unspecialized(plan), target));
+      for (const std::vector<std::size_t>& launch : deal_launches(kernels, target)) {
+        std::vector<Kernel> members;
+        for (std::size_t i : launch) members.push_back(kernels[i]);
+        const Source source = members.size() > 1 ? emit_cuda_pack(members, target) : emit_cuda(members[0], target);
+        if (seen.insert(source.text).second) expect_compiles(members[0], source, target);
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 // Fusion regression: each .tn file of this folder holds a graph and, in trailing "#> " lines, the plan expected of it,
 // compared exactly. "#! explain" lines before it ask for the refusals too; "#! unfused" for a plan without fusion,
-// "#! mixed_order" for one as a GPU has it, with reductions over rows and columns in one kernel.
+// "#! mixed_order" for one as a GPU has it, with reductions over rows and columns in one kernel,
+// "#! unpacked" for one without packs.
 // TENON_REWRITE=1 in the environment writes the plans of today into the files.
 #include <gtest/gtest.h>
 
@@ -32,6 +33,7 @@ struct Regression {
   bool explain = false;
   bool unfused = false;
   bool mixed_order = false;
+  bool unpacked = false;
 };
 
 Regression read_regression(const fs::path& path) {
@@ -45,6 +47,7 @@ Regression read_regression(const fs::path& path) {
     regression.explain = regression.explain || line == "#! explain";
     regression.unfused = regression.unfused || line == "#! unfused";
     regression.mixed_order = regression.mixed_order || line == "#! mixed_order";
+    regression.unpacked = regression.unpacked || line == "#! unpacked";
     regression.source += line + "\n";
   }
   return regression;
@@ -54,6 +57,7 @@ std::string planned(const Regression& regression) {
   PlanOptions options;
   options.fuse = !regression.unfused;
   options.mixed_order = regression.mixed_order;
+  if (regression.unpacked) options.max_packed = 1;
   const Plan plan = make_plan(parse(regression.source), options);
   verify(plan);
   return print(plan) + (regression.explain ? "\n" + explain(plan) : "");

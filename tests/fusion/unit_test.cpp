@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/build.h"
 #include "ir/fusion/layout.h"
 #include "ir/fusion/order.h"
 #include "ir/fusion/plan.h"
@@ -241,6 +242,76 @@ TEST(LiveMemory, AGraphThatDoesNotFitIsAnError) {
     EXPECT_NE(std::string(error.what()).find("keeps 8388.6 KB of intermediates alive at once"), std::string::npos)
         << error.what();
   }
+}
+
+// Two kernels that may be launched as one, and one that reads both.
+Plan two_and_one() {
+  return make_plan(parse(R"(
+    graph g(x: f32[64, 100], y: f32[48, 100]) {
+      a = sum(x, axis=1)
+      b = sum(y, axis=1)
+      c = sum(concat(a, b, axis=0))
+      return c
+    })"));
+}
+
+TEST(Packs, AreCountedAsOneLaunch) {
+  const Plan plan = two_and_one();
+  ASSERT_EQ(plan.packs, (std::vector<std::vector<int>>{{0, 1}})) << print(plan);
+  EXPECT_EQ(launch_steps(plan.groups.size(), plan.packs), (std::vector<int>{0, 0, 1}));
+  EXPECT_EQ(launched_together(plan), (std::vector<std::vector<int>>{{0, 1}, {2}}));
+  EXPECT_NE(print_estimates(plan).find("kernels 0 1 in one launch: 2.0 us, 2.0 us less"), std::string::npos)
+      << print_estimates(plan);
+  EXPECT_NE(print_estimates(plan, {5, 0, 2}).find("2.0 us less; measured 5.0 us"), std::string::npos)
+      << print_estimates(plan, {5, 0, 2});
+}
+
+TEST(Packs, OfWhatOneReadsOfTheOtherAreRefused) {
+  Plan plan = two_and_one();
+  plan.packs = {{1, 2}};
+  expect_refused(plan, "a member that reads another's result");
+  plan.packs = {{0, 2}};
+  expect_refused(plan, "is not of neighbours");
+  plan.packs = {{0}};
+  expect_refused(plan, "has one member");
+}
+
+TEST(Packs, HaveAsManyMembersAsTheOptionsAllow) {
+  Graph graph;
+  for (int i = 0; i < 20; ++i) {
+    const ValueId x = append_input(graph, "x" + std::to_string(i), DType::f32, {10 + i});
+    append_output(graph, append_one(graph, Op::exp, {x}), "y" + std::to_string(i));
+  }
+  PlanOptions options;
+  for (const int most : {1, 2, 8, 20}) {
+    options.max_packed = most;
+    const Plan plan = make_plan(graph, options);
+    verify(plan);
+    EXPECT_EQ(launched_together(plan).size(), static_cast<std::size_t>((20 + most - 1) / most)) << print(plan);
+  }
+  options.fuse = false;
+  EXPECT_TRUE(make_plan(graph, options).packs.empty());
+}
+
+// Chains side by side keep the first sums of both.
+TEST(Packs, KeepWithinTheMemoryLimit) {
+  const Graph graph = parse(R"(
+    graph g(x: f32[4096, 100], y: f32[4095, 100]) {
+      a = sum(x, axis=1)
+      b = sum(a)
+      c = sum(y, axis=1)
+      d = sum(c)
+      return b, d
+    })");
+  const Plan packed = make_plan(graph);
+  EXPECT_EQ(packed.packs.size(), 2U) << print(packed);
+  EXPECT_DOUBLE_EQ(packed.live_bytes, 4 * (4096 + 4095));
+  PlanOptions options;
+  options.max_live_bytes = 4 * 5000;
+  const Plan plan = make_plan(graph, options);
+  verify(plan);
+  EXPECT_TRUE(plan.packs.empty()) << print(plan);
+  EXPECT_DOUBLE_EQ(plan.live_bytes, 4 * 4096);
 }
 
 TEST(PlanOptions, SiblingsCanBeLeftApart) {

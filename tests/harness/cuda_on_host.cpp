@@ -7,9 +7,12 @@
 
 #include <algorithm>
 #include <barrier>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -117,35 +120,96 @@ std::string host_text(const codegen::Source& source) {
   return text;
 }
 
+// A source as a library of host code.
+class HostKernel final : public runtime::LoadedKernel {
+ public:
+  explicit HostKernel(const codegen::Source& source) : source_(source) {
+    std::string folder = (std::filesystem::temp_directory_path() / "tenon-cuda-on-host-XXXXXX").string();
+    if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    std::ofstream(folder + "/kernel.cpp") << host_text(source);
+    const std::string command = "c++ -std=c++17 -O0 -w -shared -fPIC -o " + folder + "/kernel.so " + folder +
+                                "/kernel.cpp 2> " + folder + "/log";
+    if (system(command.c_str()) != 0) {
+      std::ifstream log(folder + "/log");
+      throw std::runtime_error(std::string(std::istreambuf_iterator<char>(log), {}) + source.text);
+    }
+    library_ = dlopen((folder + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    std::filesystem::remove_all(folder);
+    if (library_ == nullptr) throw std::runtime_error(dlerror());
+  }
+  ~HostKernel() override { dlclose(library_); }
+  HostKernel(const HostKernel&) = delete;
+  HostKernel& operator=(const HostKernel&) = delete;
+
+  // `blocks` of the first function and `finish_blocks` of the second.
+  void run(std::int64_t blocks, std::int64_t finish_blocks, const std::vector<void*>& pointers,
+           const std::vector<long long>& dims) const {
+    static std::mutex one_at_a_time;  // blocks meet at a global barrier
+    const std::lock_guard lock(one_at_a_time);
+    run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, pointers, dims);
+    if (!source_.finish_entry.empty())
+      run(source_.finish_entry, finish_blocks, source_.finish_block, 1, pointers, dims);
+  }
+
+ private:
+  void run(const std::string& entry, std::int64_t blocks, int threads, int cluster, const std::vector<void*>& pointers,
+           const std::vector<long long>& dims) const {
+    const auto body = reinterpret_cast<ThreadBody>(dlsym(library_, ("host_" + entry).c_str()));
+    for (std::int64_t block = blocks - cluster; block >= 0; block -= cluster)  // a GPU promises no order
+      run_block(body, static_cast<unsigned>(block), static_cast<unsigned>(threads * cluster), pointers, dims);
+  }
+
+  const codegen::Source source_;
+  void* library_ = nullptr;
+};
+
+class HostBackend final : public runtime::Backend {
+ public:
+  HostBackend() { target_.multiprocessors = 4; }  // splits into fewer parts
+
+  const codegen::Target& target() const override { return target_; }
+  std::string device_name() const override { return "the host, as a GPU"; }
+  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_cuda(kernel, target_); }
+  runtime::Binary build(const codegen::Source&) const override { return {nullptr, true, {}}; }
+  std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
+                                                    const runtime::Binary&) const override {
+    return std::make_shared<const HostKernel>(source);
+  }
+  std::string disassemble(const codegen::Source&) const override { return {}; }
+  void launch(const runtime::Launch& launch, void*) const override {
+    static_cast<const HostKernel&>(*launch.kernel)
+        .run(launch.grid[0], launch.finish_grid, {launch.pointers.begin(), launch.pointers.end()},
+             {launch.dims.begin(), launch.dims.end()});
+  }
+
+  void* allocate(std::size_t bytes) const override { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
+  void release(void* memory) const noexcept override { std::free(memory); }
+  void copy_in(void* to, const void* from, std::size_t bytes, void*) const override { std::memcpy(to, from, bytes); }
+  void copy_out(void* to, const void* from, std::size_t bytes, void*) const override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes, void*) const override { std::memcpy(to, from, bytes); }
+  void fill(void* to, unsigned char byte, std::size_t bytes, void*) const override { std::memset(to, byte, bytes); }
+  void synchronize(void*) const override {}
+  std::unique_ptr<runtime::Timer> timer() const override { throw std::runtime_error("nothing to measure"); }
+
+ private:
+  codegen::Target target_ = codegen::cuda_target("sm_90a");
+};
+
 }  // namespace
 
 void run_cuda_on_host(const codegen::Source& source, const std::vector<void*>& pointers, const Bindings& bindings) {
-  std::string folder = (std::filesystem::temp_directory_path() / "tenon-cuda-on-host-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  std::ofstream(folder + "/kernel.cpp") << host_text(source);
-  const std::string command =
-      "c++ -std=c++17 -O0 -w -shared -fPIC -o " + folder + "/kernel.so " + folder + "/kernel.cpp 2> " + folder + "/log";
-  if (system(command.c_str()) != 0) {
-    std::ifstream log(folder + "/log");
-    throw std::runtime_error(std::string(std::istreambuf_iterator<char>(log), {}) + source.text);
-  }
-  void* library = dlopen((folder + "/kernel.so").c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::filesystem::remove_all(folder);
-  if (library == nullptr) throw std::runtime_error(dlerror());
+  const HostKernel kernel(source);
   std::vector<long long> dims;
   for (const std::string& dim : source.dims) dims.push_back(bindings.at(dim));
+  long long blocks_before = 0;  // of a pack's member
+  for (std::size_t i = 0; i + 1 < source.launch.members.size(); ++i)
+    dims.push_back(blocks_before += source.launch.members[i].evaluate(bindings));
   std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
   std::vector<void*> with_scratch = pointers;
   if (!source.finish_entry.empty()) with_scratch.push_back(scratch.data());
-  const auto run = [&](const std::string& entry, const Dim& grid, int threads, int cluster) {
-    const auto body = reinterpret_cast<ThreadBody>(dlsym(library, ("host_" + entry).c_str()));
-    const auto blocks = static_cast<unsigned>(grid.evaluate(bindings));
-    for (unsigned block = 0; block < blocks; block += static_cast<unsigned>(cluster))
-      run_block(body, block, static_cast<unsigned>(threads * cluster), with_scratch, dims);
-  };
-  run(source.entry, source.launch.grid_x, source.launch.block, source.launch.cluster);
-  if (!source.finish_entry.empty()) run(source.finish_entry, source.finish_grid, source.finish_block, 1);
-  dlclose(library);
+  kernel.run(source.launch.grid_x.evaluate(bindings), source.finish_grid.evaluate(bindings), with_scratch, dims);
 }
+
+std::shared_ptr<const runtime::Backend> cuda_on_host_backend() { return std::make_shared<const HostBackend>(); }
 
 }  // namespace tenon::test

@@ -9,6 +9,8 @@
 #include "ir/build.h"
 #include "ir/text.h"
 #include "runtime/executable.h"
+#include "src/pipeline.h"
+#include "tests/harness/targets.h"
 
 namespace tenon::test {
 namespace {
@@ -132,9 +134,19 @@ Array to_array(const ir::HostArray& array) {
 
 ir::HostArray to_host(const Array& array) { return {array.dtype, array.shape, array.bytes}; }
 
+namespace {
+
+Executable executable_of(const ir::Graph& graph, const std::string& target, const Options& options) {
+  if (target != "cuda_on_host") return compile(Graph(graph), target, options);
+  const auto backend = backend_of(target);
+  return src::make_executable(src::plan(graph, *backend, options), backend, options);
+}
+
+}  // namespace
+
 Verdict check(const RandomCase& c, const std::string& target, const Options& options) {
   try {
-    const Executable executable = compile(Graph(c.graph), target, options);
+    const Executable executable = executable_of(c.graph, target, options);
     if (target.starts_with("sm_")) {
       executable.impl().build(codegen::specialize(executable.impl().plan, c.bindings));
       return {};

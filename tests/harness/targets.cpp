@@ -5,6 +5,7 @@
 #include <map>
 
 #include "src/pipeline.h"
+#include "tests/harness/cuda_on_host.h"
 
 namespace tenon::test {
 namespace {
@@ -15,6 +16,7 @@ struct Opened {
 };
 
 Opened open(const std::string& target) {
+  if (target == "cuda_on_host") return {cuda_on_host_backend(), ""};
   Options options = default_options();
   options.cache = false;
   try {

@@ -24,14 +24,21 @@ namespace cuda {
 
 namespace {
 
-std::string function_text(const Kernel& kernel, const std::string& name, const std::string& bounds,
-                          const std::string& parameters, const Writer& body, bool dependent) {
+std::string body_text(const Kernel& kernel, const Writer& body) {
+  Writer out(1);
+  for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
+  return without_unused(out.text() + body.text());
+}
+
+std::string function_text(const std::string& name, const std::string& bounds, const std::string& parameters,
+                          const std::string& body, bool dependent) {
   Writer out;
   out.open(fmt::format("extern \"C\" __global__ void {} {}({}) {{", bounds, name, parameters));
   if (dependent) out.line("join_stream();");
-  for (const std::string& definition : dimension_definitions(kernel)) out.line(definition);
-  return without_unused(out.text() + body.text() + "}\n");
+  return out.text() + body + "}\n";
 }
+
+}  // namespace
 
 std::string bounds_of(const LaunchRule& launch, int resident) {
   const std::string cluster = launch.cluster > 1 ? fmt::format(" __cluster_dims__({}, 1, 1)", launch.cluster) : "";
@@ -44,13 +51,14 @@ std::string with_prelude(const std::string& text) {
   return prelude + (prelude.empty() ? "" : "\n") + text;
 }
 
-}  // namespace
-
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident) {
   launch.dependent = target.dependent_launch;
-  const std::string bounds = bounds_of(launch, resident);
-  const std::string text = function_text(kernel, kernel.name, bounds, parameters(kernel), body, launch.dependent);
-  return {with_prelude(text), kernel.name, launch, kernel.dims};
+  Source source{{}, kernel.name, launch, kernel.dims};
+  source.body = body_text(kernel, body);
+  source.resident = resident;
+  source.text = with_prelude(
+      function_text(kernel.name, bounds_of(launch, resident), parameters(kernel), source.body, launch.dependent));
+  return source;
 }
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
@@ -62,7 +70,7 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   source.finish_block = finisher.block;
   source.scratch_bytes = finisher.scratch_bytes;
   const auto function = [&](const std::string& name, const std::string& bounds, const Writer& text) {
-    return function_text(kernel, name, bounds, parameters(kernel, true), text, launch.dependent);
+    return function_text(name, bounds, parameters(kernel, true), body_text(kernel, text), launch.dependent);
   };
   source.text =
       with_prelude(function(source.entry, bounds_of(launch, resident), body) + "\n" +

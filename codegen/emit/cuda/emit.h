@@ -35,6 +35,11 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               const Finisher& finisher, int resident = 0);
 
+/// "__launch_bounds__(256)", with the cluster if there is one.
+std::string bounds_of(const LaunchRule& launch, int resident);
+/// The pieces of the prelude that `text` needs, then the text.
+std::string with_prelude(const std::string& text);
+
 /// ceil(count / size).
 Dim blocks_of(const Dim& count, std::int64_t size);
 

@@ -136,11 +136,14 @@ std::vector<std::string> dimension_definitions(const Kernel& kernel) {
   return lines;
 }
 
+std::string pointer_parameter(const Operand& operand, const std::string& name) {
+  return fmt::format("{}{}* __restrict__ {}", operand.written ? "" : "const ", storage_type(operand.dtype), name);
+}
+
 std::string parameters(const Kernel& kernel, bool scratch) {
   std::string list;
   for (const Operand& operand : kernel.operands)
-    list += fmt::format("{}{}{}* __restrict__ {}", list.empty() ? "" : ", ", operand.written ? "" : "const ",
-                        storage_type(operand.dtype), operand.name);
+    list += (list.empty() ? "" : ", ") + pointer_parameter(operand, operand.name);
   if (scratch) list += fmt::format("{}u8* __restrict__ scratch", list.empty() ? "" : ", ");
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) list += fmt::format("{}i64 dim{}", list.empty() ? "" : ", ", i);
   return list;

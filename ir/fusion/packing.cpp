@@ -1,0 +1,245 @@
+// The sweep. A unit is a pack, or a group that others may still join; places are numbers that grow along the order, so
+// that a pack moves by taking a new one. What a group needs is a matter of its makers' places alone: no path is
+// searched.
+#include "ir/fusion/packing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+#include "ir/fusion/memory.h"
+#include "ir/fusion/roofline.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+constexpr double kLongest = 2;          // launches that a member takes beside its own: a longer one hides the next
+constexpr std::size_t kOpenUnits = 16;  // that a group may join
+constexpr std::int64_t kDistance = 64;  // places between it and them: what lies between lives longer
+constexpr int kMostOperands = 200;      // of a pack
+constexpr double kStripBytes = 512;     // of each row that a block reads when its threads lie across the rows
+constexpr double kSmallestTile = 16;    // extents below it need no tile
+
+double row_length(const Context& context, const Cluster& cluster) {
+  return context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
+}
+
+// Bytes that one block reads where nobody shares its rows: a row, or a strip of rows that lie side by side.
+double block_bytes(const Context& context, const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  const std::uint32_t reduced = axis_bits(domain, domain.kept, domain.rank());
+  double bytes = 0;
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) {
+      if ((depends_of(layout) & reduced) == 0 || layout.empty()) continue;
+      const auto size = static_cast<double>(size_of(context.graph.type(read.value).dtype));
+      const bool across = layout.back().axis >= 0 && layout.back().axis < domain.kept;
+      const double strip = std::min(kStripBytes, size * context.points(domain, 0, domain.kept));
+      bytes += row_length(context, cluster) * (across ? strip : size);
+    }
+  return bytes;
+}
+
+// Whether an operand lies across the innermost axis, so that it may pass through a tile in shared memory.
+bool lies_across(const Context& context, const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  const int inner = domain.rank() - 1;
+  const auto long_enough = [&](int axis) {
+    return context.extent(domain.extents[static_cast<std::size_t>(axis)]) >= kSmallestTile;
+  };
+  const auto across = [&](const Layout& layout) {
+    if (layout.empty() || layout.back().axis < 0 || layout.back().axis == inner) return false;
+    return (depends_of(layout) >> inner & 1U) != 0 && long_enough(inner) && long_enough(layout.back().axis);
+  };
+  for (const Read& read : cluster.reads)
+    if (std::any_of(read.layouts.begin(), read.layouts.end(), across)) return true;
+  return std::any_of(cluster.results.begin(), cluster.results.end(),
+                     [&](const Result& result) { return across(result.layout); });
+}
+
+bool packable_class(KernelClass kernel_class) {
+  switch (kernel_class) {
+    case KernelClass::map:
+    case KernelClass::reduce: return true;
+    case KernelClass::contract:
+    case KernelClass::attend: return false;
+  }
+  return false;
+}
+
+// Why a group of a packable class is launched by itself; the reason follows "kernel 3".
+Verdict alone(const Context& context, const Group& group, const Cluster& cluster) {
+  const CostModel& cost = context.options.cost;
+  const double own = group.estimate.us - cost.launch_us;
+  const double most = kLongest * cost.launch_us;
+  if (own > most)
+    return {"pack-long",
+            fmt::format("takes {:.1f} us beside its launch, a member of a pack at most {:.1f} us", own, most)};
+  if (group.kernel_class == KernelClass::map) {
+    if (!lies_across(context, cluster)) return {};
+    return {"pack-tile", "reads or writes across its innermost axis, through tiles in shared memory"};
+  }
+  if (!group.outer.empty()) return {"pack-split", "reduces its kept axes too, in two steps"};
+  const double block_us = bytes_us(block_bytes(context, cluster), cost.block_gb_s);
+  if (block_us <= cost.launch_us) return {};
+  return {"pack-split", fmt::format("has rows that would take a block {:.1f} us: several share each", block_us)};
+}
+
+struct Unit {
+  std::vector<std::size_t> members;
+  std::int64_t place = 0;
+  int operands = 0;
+  bool read = false;  // by what is placed behind it
+};
+
+// Two groups that follow each other and are not one launch, and which of them is why.
+struct Apart {
+  std::size_t first = 0, second = 0, culprit = 0;
+  Verdict verdict;
+};
+
+class Sweep {
+ public:
+  Sweep(const Context& context, const std::vector<Group>& groups, const std::vector<const Cluster*>& clusters)
+      : context_(context), groups_(groups), maker_(context.graph.values.size(), -1), unit_of_(groups.size()) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      for (ValueId output : groups[i].outputs) maker_[static_cast<std::size_t>(output)] = static_cast<int>(i);
+      alone_.push_back(packable_class(groups[i].kernel_class) ? alone(context, groups[i], *clusters[i]) : Verdict{});
+    }
+  }
+
+  Packing run() {
+    for (std::size_t group = 0; group < groups_.size(); ++group) put(group);
+    std::vector<std::size_t> by_place(units_.size());
+    std::iota(by_place.begin(), by_place.end(), 0);
+    std::sort(by_place.begin(), by_place.end(),
+              [&](std::size_t a, std::size_t b) { return units_[a].place < units_[b].place; });
+    Packing packing;
+    std::vector<int> position(groups_.size());
+    for (std::size_t unit : by_place) {
+      std::vector<int> pack;
+      for (std::size_t member : units_[unit].members) {
+        position[member] = static_cast<int>(packing.order.size());
+        pack.push_back(position[member]);
+        packing.order.push_back(member);
+      }
+      if (pack.size() > 1) packing.packs.push_back(std::move(pack));
+    }
+    for (const Apart& apart : apart_) packing.refusals.push_back(refusal(apart, position));
+    return packing;
+  }
+
+ private:
+  // The last place at which something that `group` reads is made.
+  std::int64_t last_maker(std::size_t group) {
+    std::int64_t last = -1;
+    for (ValueId input : groups_[group].inputs)
+      if (const int maker = maker_[static_cast<std::size_t>(input)]; maker >= 0) {
+        Unit& unit = units_[unit_of_[static_cast<std::size_t>(maker)]];
+        unit.read = true;
+        last = std::max(last, unit.place);
+      }
+    return last;
+  }
+
+  int operands(std::size_t group) const {
+    return static_cast<int>(groups_[group].inputs.size() + groups_[group].outputs.size());
+  }
+
+  bool fits(const Unit& unit, std::size_t group) const {
+    return static_cast<int>(unit.members.size()) < context_.options.max_packed &&
+           unit.operands + operands(group) <= kMostOperands;
+  }
+
+  // Everything that the group reads is there before the unit, or nothing reads yet what the unit makes.
+  static bool can_meet(const Unit& unit, std::int64_t last_maker) { return last_maker < unit.place || !unit.read; }
+
+  void put(std::size_t group) {
+    const std::int64_t last = last_maker(group);
+    const bool candidate = packable_class(groups_[group].kernel_class);
+    if (candidate && alone_[group].legal()) {
+      while (!open_.empty() && units_[open_.front()].place < next_ - kDistance) open_.pop_front();
+      for (std::size_t unit : open_)
+        if (fits(units_[unit], group) && can_meet(units_[unit], last)) return join(unit, group, last);
+    }
+    if (candidate) say_why(group, last);
+    unit_of_[group] = units_.size();
+    units_.push_back({{group}, next_++, operands(group), false});
+    if (candidate) latest_ = static_cast<int>(group);
+    if (!candidate || !alone_[group].legal()) return;
+    open_.push_back(units_.size() - 1);
+    if (open_.size() > kOpenUnits) open_.pop_front();
+  }
+
+  void join(std::size_t number, std::size_t group, std::int64_t last) {
+    Unit& unit = units_[number];
+    if (last >= unit.place) unit.place = next_++;
+    unit.members.push_back(group);
+    unit.operands += operands(group);
+    unit_of_[group] = number;
+    latest_ = static_cast<int>(group);
+  }
+
+  // One line for each group at most: about the one before it. What reads it directly is explained elsewhere.
+  void say_why(std::size_t group, std::int64_t last) {
+    if (latest_ < 0) return;
+    const auto other = static_cast<std::size_t>(latest_);
+    const auto& outputs = groups_[other].outputs;
+    const bool reads = std::any_of(groups_[group].inputs.begin(), groups_[group].inputs.end(), [&](ValueId input) {
+      return std::find(outputs.begin(), outputs.end(), input) != outputs.end();
+    });
+    if (reads) return;
+    const bool meet = can_meet(units_[unit_of_[other]], last), both = alone_[other].legal() && alone_[group].legal();
+    if (both && !meet)
+      apart_.push_back(
+          {other, group, group, {"pack-order", "reads what is made only after the results of the other are read"}});
+    if (both || !meet) return;
+    const std::size_t culprit = alone_[other].legal() ? group : other;
+    apart_.push_back({other, group, culprit, alone_[culprit]});
+  }
+
+  static Refusal refusal(const Apart& apart, const std::vector<int>& position) {
+    Refusal refusal;
+    refusal.producer = position[apart.first];
+    refusal.consumer = position[apart.second];
+    refusal.launch = true;
+    refusal.rule = apart.verdict.rule;
+    refusal.reason = fmt::format("kernel {} {}", position[apart.culprit], apart.verdict.reason);
+    return refusal;
+  }
+
+  const Context& context_;
+  const std::vector<Group>& groups_;
+  std::vector<int> maker_;  // by value
+  std::vector<Verdict> alone_;
+  std::vector<Unit> units_;
+  std::vector<std::size_t> unit_of_;  // by group
+  std::deque<std::size_t> open_;
+  std::int64_t next_ = 0;
+  int latest_ = -1;  // packable class
+  std::vector<Apart> apart_;
+};
+
+double peak_of(const Context& context, const std::vector<Group>& groups, const Packing& packing) {
+  std::vector<int> steps(groups.size());
+  const std::vector<int> at = launch_steps(groups.size(), packing.packs);
+  for (std::size_t i = 0; i < packing.order.size(); ++i) steps[packing.order[i]] = at[i];
+  return peak_live_bytes(context, groups, steps);
+}
+
+}  // namespace
+
+Packing pack_groups(const Context& context, const std::vector<Group>& groups,
+                    const std::vector<const Cluster*>& clusters) {
+  Packing none;
+  none.order.resize(groups.size());
+  std::iota(none.order.begin(), none.order.end(), 0);
+  if (!context.options.fuse || context.options.max_packed < 2) return none;
+  Packing packing = Sweep(context, groups, clusters).run();
+  const double limit = context.options.max_live_bytes;
+  return limit > 0 && peak_of(context, groups, packing) > limit ? none : packing;
+}
+
+}  // namespace tenon::ir::fusion

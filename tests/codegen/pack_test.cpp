@@ -1,0 +1,165 @@
+// Packs: several kernels as one launch. What the text looks like, that it compiles for every architecture, and what it
+// computes on the host.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
+#include "tests/codegen/compile_everywhere.h"
+#include "tests/codegen/text_checks.h"
+#include "tests/harness/cuda_on_host.h"
+
+namespace tenon::codegen {
+namespace {
+
+// Members by a thread, a warp, a block and columns, maps with a ragged end, block sizes from 64 to 256.
+const char* const kMixed =
+    R"(graph mixed(a: f32[1001], b: bf16[rows, 64], c: f32[33, 7], d: f32[rows], e: f32[2, 5000], g: f32[70, 2]) {
+  p = tanh(a)
+  q = softmax(b)
+  r = sum(c, axis=0)
+  s = exp(d)
+  t = argmax(e, axis=1)
+  u = max(g, axis=1)
+  return p, q, r, s, t, u
+})";
+
+std::vector<Kernel> lowered(const ir::Plan& plan, const Bindings& bindings, const Target& target) {
+  std::vector<Kernel> kernels;
+  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group)
+    kernels.push_back(lower(plan, group, specialize(plan, bindings), target));
+  return kernels;
+}
+
+// The plan's only pack, which all of its groups are in.
+Source packed(const ir::Plan& plan, const Bindings& bindings, const Target& target, std::vector<Kernel>& members) {
+  EXPECT_EQ(plan.packs.size(), 1U) << print(plan);
+  EXPECT_EQ(plan.packs.front().size(), plan.groups.size()) << print(plan);
+  members = lowered(plan, bindings, target);
+  EXPECT_EQ(deal_launches(members, target).size(), 1U);
+  return emit_cuda_pack(members, target);
+}
+
+// Runs the pack on the host on random data, and expects what the interpreter says.
+void expect_right(const std::string& text, const Bindings& bindings) {
+  const ir::Graph graph = ir::parse(text);
+  const ir::Plan plan = ir::make_plan(graph);
+  std::vector<Kernel> members;
+  const Source source = packed(plan, bindings, test::cuda_target_for("sm_90a"), members);
+  std::mt19937_64 random(7);
+  std::map<ir::ValueId, ir::HostArray> arrays;
+  const auto array_of = [&](ir::ValueId value) {
+    const ir::Type& type = plan.graph.type(value);
+    std::vector<std::int64_t> shape;
+    for (const Dim& extent : type.shape) shape.push_back(extent.evaluate(bindings));
+    return ir::make_array(type.dtype, shape);
+  };
+  for (ir::ValueId input : plan.graph.inputs) {
+    ir::HostArray& array = arrays[input] = array_of(input);
+    for (std::int64_t i = 0; i < ir::element_count(array); ++i)
+      ir::set_real(array, i, std::normal_distribution<double>(0, 2)(random));
+  }
+  for (ir::ValueId output : plan.graph.outputs) {
+    arrays[output] = array_of(output);
+    for (std::byte& byte : arrays[output].bytes) byte = std::byte{0x7f};  // a missing store shows
+  }
+  std::vector<void*> pointers;
+  for (const Kernel& member : members)
+    for (const Operand& operand : member.operands) pointers.push_back(arrays.at(operand.value).bytes.data());
+  test::run_cuda_on_host(source, pointers, bindings);
+  std::vector<ir::HostArray> inputs, outputs;
+  for (ir::ValueId input : plan.graph.inputs) inputs.push_back(arrays.at(input));
+  for (ir::ValueId output : plan.graph.outputs) outputs.push_back(arrays.at(output));
+  const auto comparisons = ir::compare_with_interpreter(graph, inputs, outputs, bindings);
+  for (std::size_t i = 0; i < comparisons.size(); ++i)
+    EXPECT_TRUE(comparisons[i].equal) << "result " << i << ": " << comparisons[i].mismatches << " of "
+                                      << comparisons[i].elements << ", first at " << comparisons[i].first_mismatch
+                                      << "\n"
+                                      << source.text;
+}
+
+TEST(Pack, DealsItsBlocksToItsMembers) {
+  const ir::Plan plan = ir::make_plan(ir::parse(R"(graph two(x: f32[1000], y: f32[rows, 100]) {
+    a = exp(x)
+    b = sum(y, axis=1)
+    return a, b
+  })"));
+  std::vector<Kernel> members;
+  const Source source = packed(plan, {{"rows", 10}}, test::cuda_target_for("sm_90a"), members);
+  EXPECT_EQ(source.entry, "pack_of_2_map_exp");
+  EXPECT_EQ(source.dims, std::vector<std::string>{"rows"});
+  EXPECT_EQ(source.launch.members.size(), 2U);
+  test::expect_lines(source.text,
+                     {"__launch_bounds__(128) pack_of_2_map_exp(", "i64 dim0, i64 end0) {", "join_stream();",
+                      "const u32 block = blockIdx.x;", "if (block < end0) return m0_map_exp({block}, m0_in0, m0_out0);",
+                      "m1_reduce_sum({block - (u32)end0}, m1_in0, m1_out0, dim0);"});
+}
+
+// Maps and rows of a warp or thread have blocks of any size; a row of a block, or columns, have not.
+TEST(Pack, MembersOfSmallerBlocksSendTheOtherThreadsAway) {
+  const ir::Plan plan = ir::make_plan(ir::parse(kMixed));
+  std::vector<Kernel> members;
+  const Source source = packed(plan, {{"rows", 10}}, test::cuda_target_for("sm_90a"), members);
+  EXPECT_EQ(source.launch.block, 256);
+  EXPECT_EQ(std::get<MapSchedule>(members[0].schedule).threads, 256);
+  EXPECT_NE(source.text.find("__restrict__ out0) {\n  if (threadIdx.x >= 128) return;\n"), std::string::npos)
+      << source.text;
+}
+
+TEST(Pack, CompilesForEveryArchitecture) {
+  const ir::Plan plan = ir::make_plan(ir::parse(kMixed));
+  for (const char* arch : test::kArchitectures) {
+    std::vector<Kernel> members;
+    test::expect_compiles_for(packed(plan, {{"rows", 10}}, test::cuda_target_for(arch), members), {arch});
+  }
+}
+
+TEST(Pack, ComputesWhatItsMembersWouldAlone) { expect_right(kMixed, {{"rows", 10}}); }
+
+TEST(Pack, MembersWithoutElementsHaveNoBlocks) {
+  expect_right(R"(graph empty(x: f32[n], y: f32[m, 40], z: f32[100]) {
+    a = exp(x)
+    b = softmax(y)
+    c = sin(z)
+    return a, b, c
+  })",
+               {{"n", 37}, {"m", 3}});
+  const ir::Plan plan =
+      ir::make_plan(ir::parse("graph g(x: f32[n - 5], y: f32[10]) where n >= 5 { return exp(x), exp(y) }"));
+  std::vector<Kernel> members;
+  const Source source = packed(plan, {{"n", 5}}, test::cuda_target_for("sm_90a"), members);
+  EXPECT_EQ(source.launch.members[0].evaluate({{"n", 5}}), 0);
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"n", 5}}), 1);
+}
+
+// Parts, tiles and contractions are launched by themselves, whatever a plan says; on a CPU everything is.
+TEST(Pack, LeavesOutWhatNeedsMoreThanOneFunctionOfIndependentBlocks) {
+  const ir::Plan plan =
+      ir::make_plan(ir::parse(R"(graph apart(x: f32[400000], y: f32[512, 512], z: f32[100], w: f32[90]) {
+    a = sum(x)
+    b = add(transpose(y), 1)
+    c = exp(z)
+    d = matmul(y, y)
+    e = exp(w)
+    return a, b, c, d, e
+  })"));
+  const auto names_of = [&](const Target& target) {
+    std::vector<Kernel> kernels = lowered(plan, {}, target);
+    std::vector<std::vector<std::string>> names;
+    for (const auto& launch : deal_launches(kernels, target)) {
+      names.emplace_back();
+      for (std::size_t i : launch) names.back().push_back(kernels[i].name);
+    }
+    return names;
+  };
+  const auto cuda = names_of(test::cuda_target_for("sm_90a"));
+  ASSERT_EQ(cuda.size(), 4U);
+  EXPECT_EQ(cuda[0], (std::vector<std::string>{"map_exp", "map_exp"}));
+  EXPECT_EQ(names_of(Target{}).size(), 5U);
+}
+
+}  // namespace
+}  // namespace tenon::codegen
