@@ -191,12 +191,13 @@ class Sweep {
       return std::find(outputs.begin(), outputs.end(), input) != outputs.end();
     });
     if (reads) return;
-    const bool meet = can_meet(units_[unit_of_[other]], last), both = alone_[other].legal() && alone_[group].legal();
-    if (both && !meet)
+    const bool meet = can_meet(units_[unit_of_[other]], last);
+    const bool one = alone_[other].legal(), two = alone_[group].legal();
+    if (one && two && !meet)
       apart_.push_back(
           {other, group, group, {"pack-order", "reads what is made only after the results of the other are read"}});
-    if (both || !meet) return;
-    const std::size_t culprit = alone_[other].legal() ? group : other;
+    if (one == two || !meet) return;  // neither is small: nobody expects them to be packed
+    const std::size_t culprit = one ? group : other;
     apart_.push_back({other, group, culprit, alone_[culprit]});
   }
 
