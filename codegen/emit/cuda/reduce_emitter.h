@@ -1,0 +1,89 @@
+// Writes one Reduce kernel whose rows are shared by the threads of a team: reduce.cpp has the sweeps, reduce_walk.cpp
+// the blocks that walk over many rows, reduce_held.cpp what is kept of a row from one sweep to the next.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/held.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/team.h"
+#include "codegen/emit/cuda/walk.h"
+#include "codegen/vectorize.h"
+
+namespace tenon::codegen::cuda {
+
+class ReduceEmitter {
+ public:
+  ReduceEmitter(const Kernel& kernel, const Target& target);
+  Source emit();
+
+ private:
+  void check() const;
+  // The compiler rather spills for a further block than it uses what peeled rows take.
+  int resident() const;
+  int blocks() const;
+
+  // ---- sweeps (reduce.cpp) ----
+
+  Points points_of(const Sweep& sweep, const std::vector<InstrId>& held) const;
+  // The same for the edge.
+  static Points at_edge(Points points);
+  void emit_sweep(std::size_t number);
+  void emit_elements(std::size_t number);
+  // The row's result, or this part's share of it in scratch.
+  void emit_collected(InstrId id, std::size_t slot);
+  // The sum so far with the shift of the maximum so far, and the elements just read, in a scope where that maximum has
+  // the maximum's name. `again`: in a loop over them of its own.
+  void emit_online_points(const Online& online, const Points& first, bool again);
+  void emit_online_result(const Online& online);
+
+  // ---- many rows, one after the other (reduce_walk.cpp) ----
+
+  // The block's rows, one after the other.
+  Source emit_walk();
+  bool varies_by_row(InstrId id) const;
+  std::vector<InstrId> elements_of(const std::vector<InstrId>& loads) const;
+  // Declares next<id> of what is loaded ahead: these loads, and those that there are once for each row, which no sweep
+  // then loads.
+  std::vector<InstrId> take_ahead(std::vector<InstrId> loads);
+  // The row numbered `text`, if there is one, into next<id>.
+  void emit_ahead(const std::string& text, const std::vector<InstrId>& loads);
+  void copy_ahead(const std::vector<InstrId>& loads);
+
+  // ---- elements in registers, and in shared memory (reduce_held.cpp) ----
+
+  std::vector<InstrId> plain_loads(const std::vector<InstrId>& instrs) const;
+  // Of a persistent row, what is there when sweep `number` begins: to the first, all that it loads.
+  std::vector<InstrId> held_in(std::size_t number) const;
+  // What a persistent row holds, and the loads among it.
+  void emit_held();
+  // "pack<bf16, 1> e0;": what is loaded of the edge is there from the start.
+  void emit_edge_loads();
+  // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
+  void declare(InstrId id, const std::string& name = "x");
+  // An element as it is in memory.
+  std::string loaded(InstrId id, const Names& names) const;
+  // Declares points.held, which are loads, and fills them.
+  void emit_loads(const Points& points);
+  // Fills <name><id> with these loads. `function`: of the prelude, for those that are vectors.
+  void fill(const std::vector<InstrId>& loads, const std::string& name, const char* function = "load");
+  void emit_copies();
+  void emit_shared_points(Points points);
+
+  const Kernel& kernel_;
+  const Target& target_;
+  Rows rows_;
+  const ReduceSchedule& schedule_;
+  Team team_;
+  const Access* peeled_ =
+      schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
+  std::vector<Held> held_;
+  std::vector<InstrId> shared_;  // held loads whose first vectors are in shared memory
+  std::vector<InstrId> edges_;   // loads of the edge, in e<id>
+  Writer out_{1};
+  Walk walk_{out_, rows_, team_, peeled_};
+};
+
+}  // namespace tenon::codegen::cuda

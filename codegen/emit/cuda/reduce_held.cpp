@@ -1,0 +1,105 @@
+// What is kept of a row from one sweep to the next: in registers, in shared memory, and at its edges. See
+// reduce_emitter.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/reduce_emitter.h"
+#include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/vectors.h"
+
+namespace tenon::codegen::cuda {
+
+std::vector<InstrId> ReduceEmitter::plain_loads(const std::vector<InstrId>& instrs) const {
+  std::vector<InstrId> loads;
+  for (InstrId id : instrs)
+    if (is_plain_load(kernel_, id)) loads.push_back(id);
+  return loads;
+}
+
+std::vector<InstrId> ReduceEmitter::held_in(std::size_t number) const {
+  std::vector<InstrId> there =
+      number == 0 && schedule_.persistent ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
+  for (const Held& held : held_)
+    if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) &&
+        std::find(there.begin(), there.end(), held.value) == there.end())
+      there.push_back(held.value);
+  return there;
+}
+
+void ReduceEmitter::emit_held() {
+  for (const Held& held : held_)
+    if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
+  emit_loads(points_of({}, held_in(0)));
+}
+
+void ReduceEmitter::emit_edge_loads() {
+  for (const Sweep& sweep : rows_.rounds.sweeps)
+    for (InstrId id : plain_loads(sweep.instrs))
+      if (std::find(edges_.begin(), edges_.end(), id) == edges_.end()) edges_.push_back(id);
+  for (InstrId id : edges_) out_.line(fmt::format("pack<{}, 1> e{} = {{}};", held_type(kernel_, id), id));
+  if (edges_.empty()) return;
+  walk_.open_edge();
+  for (InstrId id : edges_) out_.line(fmt::format("e{}[0] = {};", id, loaded(id, rows_.names)));
+  out_.close();
+}
+
+void ReduceEmitter::declare(InstrId id, const std::string& name) {
+  const std::string type = held_type(kernel_, id);
+  out_.line(fmt::format("pack<{}, {}> {}{}[{}];", type, schedule_.vector, name, id, walk_.chunks()));
+  if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
+    out_.line(fmt::format("pack<{}, 1> e{};", type, id));
+}
+
+std::string ReduceEmitter::loaded(InstrId id, const Names& names) const {
+  const Access& access = kernel_.instr(id).access;
+  const std::string guard = guard_text(access.guards, names), value = element(kernel_, access, names);
+  return guard.empty() ? value : fmt::format("{} ? {} : {}{{}}", guard, value, held_type(kernel_, id));
+}
+
+void ReduceEmitter::emit_loads(const Points& points) {
+  for (InstrId id : points.held) declare(id);
+  fill(points.held, "x");
+}
+
+void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& name, const char* function) {
+  if (loads.empty()) return;
+  const Points points = points_of({}, loads);
+  const int opened = walk_.open_elements();
+  for (InstrId id : loads) {
+    const Access& access = kernel_.instr(id).access;
+    if (const int width = width_of(kernel_, access, points); width != 0) {
+      out_.line(fmt::format(
+          "{}{}[c] = {};", name, id,
+          guarded_load(kernel_, access, points.vector, width, rows_.names, points.peeled != nullptr, function)));
+      continue;
+    }
+    out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
+    out_.line(fmt::format("{}{}[c][j] = {};", name, id, loaded(id, at_point(rows_.names, points.axis, "j"))));
+    out_.close();
+  }
+  walk_.close(opened);
+}
+
+void ReduceEmitter::emit_copies() {
+  declare_shared_rows(out_, kernel_, schedule_);
+  const int opened = walk_.open_shared();
+  for (InstrId id : shared_)
+    out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
+                          shared_place(schedule_), address(kernel_, kernel_.instr(id).access, rows_.names)));
+  walk_.close(opened);
+  out_.line("commit_copies();");
+}
+
+void ReduceEmitter::emit_shared_points(Points points) {
+  points.held.clear();
+  points.staged = shared_;
+  points.staged_place = shared_place(schedule_);
+  const int opened = walk_.open_shared();
+  emit_points(out_, kernel_, points);
+  walk_.close(opened);
+}
+
+}  // namespace tenon::codegen::cuda
