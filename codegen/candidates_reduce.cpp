@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/columns_peeled.h"
-#include "codegen/emit/cuda/rounds.h"
+#include "codegen/rounds.h"
 #include "codegen/schedule_choices.h"
 
 namespace tenon::codegen {
@@ -65,7 +65,7 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
         other.unroll = unroll;
         result.push_back(other);
       }
-  const bool may_split = cuda::rounds_of(kernel, chosen.online).sweeps.size() == 1 && !chosen.online;
+  const bool may_split = rounds_of(kernel, chosen.online).sweeps.size() == 1 && !chosen.online;
   for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
     for (const int unroll : {chosen.unroll / 2, chosen.unroll, 2 * chosen.unroll}) {
       ReduceSchedule other = chosen;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/emit/cuda/uses.h"
+#include "codegen/uses.h"
 
 namespace tenon::codegen {
 namespace {
@@ -31,7 +31,7 @@ int own_cost(const Instr& instr) {
 std::vector<int> costs(const Kernel& kernel) {
   std::vector<int> cost(kernel.body.size(), 0);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
-    if (!cuda::element_level(kernel, static_cast<InstrId>(i)) || kernel.body[i].kind == InstrKind::reduce) continue;
+    if (!element_level(kernel, static_cast<InstrId>(i)) || kernel.body[i].kind == InstrKind::reduce) continue;
     cost[i] = own_cost(kernel.body[i]);
     for (const InstrId arg : kernel.body[i].args)
       cost[i] = std::min(kMostCost, cost[i] + cost[static_cast<std::size_t>(arg)]);
@@ -41,13 +41,13 @@ std::vector<int> costs(const Kernel& kernel) {
 
 }  // namespace
 
-std::vector<DearValue> dear_values(const Kernel& kernel, const cuda::Rounds& rounds) {
+std::vector<DearValue> dear_values(const Kernel& kernel, const Rounds& rounds) {
   const std::vector<int> cost = costs(kernel);
   const std::size_t none = rounds.sweeps.size();
   std::vector<std::size_t> first(kernel.body.size(), none);
   std::vector<bool> kept(kernel.body.size(), false);
   for (std::size_t number = 0; number < rounds.sweeps.size(); ++number) {
-    const cuda::Sweep& sweep = rounds.sweeps[number];
+    const Sweep& sweep = rounds.sweeps[number];
     const auto dear = [&](InstrId id) {
       const auto at = static_cast<std::size_t>(id);
       return first[at] < number && cost[at] >= kDear && kernel.body[at].dtype != DType::bool_;
@@ -55,10 +55,10 @@ std::vector<DearValue> dear_values(const Kernel& kernel, const cuda::Rounds& rou
     const auto keep = [&](InstrId id) {
       if (dear(id)) kept[static_cast<std::size_t>(id)] = true;
     };
-    for (const InstrId root : cuda::sweep_roots(kernel, sweep)) keep(root);
+    for (const InstrId root : sweep_roots(kernel, sweep)) keep(root);
     for (const InstrId id : sweep.instrs)
       if (!dear(id))
-        for (const InstrId operand : cuda::operands_of(kernel.instr(id))) keep(operand);
+        for (const InstrId operand : operands_of(kernel.instr(id))) keep(operand);
     for (const InstrId id : sweep.instrs)
       first[static_cast<std::size_t>(id)] = std::min(first[static_cast<std::size_t>(id)], number);
   }

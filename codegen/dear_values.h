@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/kernel.h"
+#include "codegen/rounds.h"
 
 namespace tenon::codegen {
 
@@ -17,6 +17,6 @@ struct DearValue {
 };
 
 /// In definition order: of values that several sweeps evaluate, those that they would evaluate no further.
-std::vector<DearValue> dear_values(const Kernel& kernel, const cuda::Rounds& rounds);
+std::vector<DearValue> dear_values(const Kernel& kernel, const Rounds& rounds);
 
 }  // namespace tenon::codegen

@@ -75,7 +75,7 @@ bool keeps_dear_values(const Kernel& kernel, const Target& target) {
   const Axis& row = kernel.axes.back();
   if (!row.reduced || (kernel.axes.size() > 1 && kernel.axes[kernel.axes.size() - 2].reduced)) return false;
   std::int64_t each = 0;
-  for (const DearValue& dear : dear_values(kernel, cuda::rounds_of(kernel)))
+  for (const DearValue& dear : dear_values(kernel, rounds_of(kernel)))
     each += computed_bytes(kernel.instr(dear.value).dtype);
   const std::int64_t longest = row.extent.bounds(kernel.symbols).max;
   return each > 0 && longest <= target.l2_bytes / 2 / each;

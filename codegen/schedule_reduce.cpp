@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/held.h"
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/rounds.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
 
@@ -142,7 +142,7 @@ void choose_team(ReduceSchedule& schedule, const RowShape& shape) {
 // Splits rows where the blocks would not fill the device, into parts of some unrolled steps.
 int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
                   std::int64_t elements_of_part, int threads) {
-  if (cuda::rounds_of(kernel).sweeps.size() != 1 || shape.rows <= 0) return 1;
+  if (rounds_of(kernel).sweeps.size() != 1 || shape.rows <= 0) return 1;
   const std::int64_t blocks = (shape.rows + rows_of_block - 1) / rows_of_block;
   const std::int64_t resident = std::int64_t{target.multiprocessors} * std::max(1, kResidentThreads / threads);
   return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
@@ -167,7 +167,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   schedule.threads = shape.length >= 16 ? 256 : std::max(64, 4 * schedule.columns);
   const std::int64_t team = schedule.threads / schedule.columns;
   schedule.unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
-  if (cuda::rounds_of(kernel).sweeps.size() > 1) schedule.unroll = std::min(schedule.unroll, kMostUnrolledColumns);
+  if (rounds_of(kernel).sweeps.size() > 1) schedule.unroll = std::min(schedule.unroll, kMostUnrolledColumns);
   schedule.splits = choose_splits(kernel, target, shape, schedule.columns * schedule.vector, 2 * team * schedule.unroll,
                                   schedule.threads);
   return schedule;
@@ -225,7 +225,7 @@ bool column_wise(const Kernel& kernel, std::size_t kept) {
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   const RowShape shape = shape_of(kernel);
   if (target.sm < 90 || chosen.mapping != RowMapping::block || chosen.persistent || !shape.known) return std::nullopt;
-  if (cuda::rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
+  if (rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
   ReduceSchedule schedule = chosen;
   schedule.threads = kMostThreads;
   schedule.online = false;
@@ -248,7 +248,7 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   if (chosen.mapping != RowMapping::block || !shape.known || target.sm < (cluster > 1 ? 90 : 80)) return std::nullopt;
   std::int64_t element_bytes = 0;
   for (const InstrId load : cuda::shared_loads(kernel, chosen)) element_bytes += cuda::held_size(kernel, load);
-  if (element_bytes == 0 || cuda::rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
+  if (element_bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.cluster = cluster;
   schedule.threads = threads;
@@ -269,7 +269,7 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
 }
 
 std::int64_t held_bytes(const Kernel& kernel) {
-  const cuda::Rounds rounds = cuda::rounds_of(kernel);
+  const Rounds rounds = rounds_of(kernel);
   std::int64_t loaded = 0, held = 0;  // at first, and from then on
   for (const InstrId id : rounds.sweeps.empty() ? std::vector<InstrId>{} : rounds.sweeps[0].instrs)
     if (cuda::is_plain_load(kernel, id)) loaded += cuda::held_size(kernel, id);
@@ -286,15 +286,15 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
   if (schedule.persistent) return schedule;
-  schedule.online = cuda::find_online(kernel).has_value();
+  schedule.online = find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
   // The row of one large block rather than of two is still in the L2 when it is read again.
   if (schedule.online && !schedule.peeled && !wide && shape.length > kLargestRow &&
-      cuda::rounds_of(kernel, true).sweeps.size() > 1)
+      rounds_of(kernel, true).sweeps.size() > 1)
     schedule.threads = kMostThreadsRereading;
   const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
   // More is computed of each element, or of vectors that may end early, than registers are left for.
-  const bool half = schedule.online || (schedule.peeled && cuda::rounds_of(kernel).sweeps.size() > 1);
+  const bool half = schedule.online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
   schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1),
                                   (shape.length + step - 1) / step);
   if (schedule.mapping == RowMapping::block)

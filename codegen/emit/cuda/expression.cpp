@@ -6,8 +6,8 @@
 #include <cctype>
 #include <cmath>
 
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/rounds.h"
 #include "ir/check.h"
 #include "ir/op.h"
 

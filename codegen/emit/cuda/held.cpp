@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "codegen/emit/cuda/spell.h"
-#include "codegen/emit/cuda/uses.h"
+#include "codegen/uses.h"
 
 namespace tenon::codegen::cuda {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/kernel.h"
+#include "codegen/rounds.h"
 
 namespace tenon::codegen::cuda {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "codegen/emit/cuda/names.h"
-#include "codegen/emit/cuda/uses.h"
 #include "codegen/emit/cuda/writer.h"
 #include "codegen/kernel.h"
+#include "codegen/uses.h"
 
 namespace tenon::codegen::cuda {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/writer.h"
 #include "codegen/kernel.h"
+#include "codegen/rounds.h"
 #include "codegen/target.h"
 
 namespace tenon::codegen::cuda {

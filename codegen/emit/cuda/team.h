@@ -7,9 +7,9 @@
 
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/names.h"
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/cuda/writer.h"
 #include "codegen/kernel.h"
+#include "codegen/rounds.h"
 
 namespace tenon::codegen::cuda {
 

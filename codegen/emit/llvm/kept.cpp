@@ -19,8 +19,7 @@ Value* address_of(Unit& unit, const Scope& scope, const KeptValue& kept) {
 
 }  // namespace
 
-std::vector<KeptValue> reserve_kept(Unit& unit, const cuda::Rounds& rounds, const std::vector<int>& reduced,
-                                    int lanes) {
+std::vector<KeptValue> reserve_kept(Unit& unit, const Rounds& rounds, const std::vector<int>& reduced, int lanes) {
   if (!std::get<ReduceSchedule>(unit.kernel.schedule).persistent) return {};
   auto& b = unit.b;
   const std::vector<DearValue> values = dear_values(unit.kernel, rounds);

@@ -15,7 +15,7 @@ struct KeptValue {
 };
 
 /// Buffers for what the schedule keeps of a row, `reduced` being its only axis: none when it keeps nothing.
-std::vector<KeptValue> reserve_kept(Unit& unit, const cuda::Rounds& rounds, const std::vector<int>& reduced, int lanes);
+std::vector<KeptValue> reserve_kept(Unit& unit, const Rounds& rounds, const std::vector<int>& reduced, int lanes);
 
 /// Gives `scopes`, whose lanes lie along the row, what earlier sweeps than `sweep` kept.
 void bind_kept(Unit& unit, std::size_t sweep, const std::vector<KeptValue>& all, std::vector<Scope>& scopes);

@@ -1,18 +1,15 @@
 // Reduce kernels: for each row a sweep over the reduced axes per round, elements being read again from the caches.
 // Few long rows are cut into parts that a second function combines in order, so that the result does not depend on the
 // number of threads.
-#include "codegen/emit/cuda/rounds.h"
 #include "codegen/emit/llvm/accumulate.h"
 #include "codegen/emit/llvm/kept.h"
 #include "codegen/emit/llvm/ops.h"
 #include "codegen/emit/llvm/rows.h"
 #include "codegen/emit/llvm/stream.h"
+#include "codegen/rounds.h"
 
 namespace tenon::codegen::simd {
 namespace {
-
-using cuda::Rounds;
-using cuda::Sweep;
 
 // One reduction's accumulators as variables of the function.
 struct Accumulator {
@@ -314,7 +311,7 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
 
 Source emit_reduce(Unit& unit) {
   const Kernel& kernel = unit.kernel;
-  const Rounds rounds = cuda::rounds_of(kernel);
+  const Rounds rounds = rounds_of(kernel);
   const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty();
   const RowPlan plan = plan_rows(kernel, may_split);
   if (plan.splits > 1) return emit_split(unit, plan, rounds);

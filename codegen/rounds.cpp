@@ -1,12 +1,12 @@
 // See rounds.h.
-#include "codegen/emit/cuda/rounds.h"
+#include "codegen/rounds.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/emit/cuda/uses.h"
+#include "codegen/uses.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 namespace {
 
 std::uint64_t reduced_axes(const Kernel& kernel) {
@@ -154,4 +154,4 @@ Rounds rounds_of(const Kernel& kernel, bool with_online) {
   return rounds;
 }
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 
 #include "codegen/kernel.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 
 /// A sum of exp(x - shift), where `shift` follows from the maximum of x, taken in the same sweep as the maximum: the
 /// sum so far is rescaled when the maximum grows (Milakov & Gimelshein, "Online normalizer calculation for softmax",
@@ -52,4 +52,4 @@ std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep);
 /// Whether the value varies along a reduced axis.
 bool element_level(const Kernel& kernel, InstrId instr);
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

@@ -6,7 +6,7 @@
 
 #include "codegen/kernel.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 
 /// Everything that the values in `roots` need, themselves included, in definition order; not below those in `defined`.
 std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined);
@@ -17,4 +17,4 @@ std::uint64_t axes_of(const Kernel& kernel, const Store& store);
 /// Instructions whose values occur in the instruction itself: arguments, offsets, guards.
 std::vector<InstrId> operands_of(const Instr& instr);
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

@@ -1,9 +1,9 @@
 // See uses.h.
-#include "codegen/emit/cuda/uses.h"
+#include "codegen/uses.h"
 
 #include <algorithm>
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 namespace {
 
 void append(std::vector<InstrId>& to, const std::vector<int>& from) { to.insert(to.end(), from.begin(), from.end()); }
@@ -54,4 +54,4 @@ std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& ro
   return result;
 }
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen
