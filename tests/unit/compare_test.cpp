@@ -192,6 +192,19 @@ TEST(Compare, OverflowInAHalfStoredOnTheWayIsUndecided) {
   }
 }
 
+// A plan that stores v rounds it once, and nothing behind it: neither all of its operators nor none.
+TEST(Compare, WhatTurnsOnOneStoredValueIsUndecided) {
+  const std::string before = "graph before(y: f8e5m2[500]) {\n  v = sigmoid(y)\n  return v\n}";
+  const std::string behind =
+      "graph behind(x: f8e5m2[500], v: f8e5m2[500]) {\n  b = reciprocal(ceil(mod(x, v)))\n  return b\n}";
+  const std::string whole =
+      "graph whole(x: f8e5m2[500], y: f8e5m2[500]) {\n  b = reciprocal(ceil(mod(x, sigmoid(y))))\n  return b\n}";
+  const HostArray x = random_array(DType::f8e5m2, {500}), y = random_array(DType::f8e5m2, {500}, 2);
+  const HostArray v = interpret(parse(before), {y}).at(0);
+  const HostArray b = interpret(parse(behind), {x, v}).at(0);
+  EXPECT_TRUE(compare_with_interpreter(parse(whole), {x, y}, {b}, {}, 48).at(0).equal);
+}
+
 // ---- disturbances -----------------------------------------------------------------------------------------------
 
 TEST(Disturbance, IsRepeatableAndOppositeInPairs) {
