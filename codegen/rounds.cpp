@@ -66,6 +66,7 @@ std::optional<Online> find_online(const Kernel& kernel) {
     if (!is_map(weight, ir::Op::exp) || compute_type(weight.dtype) != compute_type(sum.dtype)) continue;
     const Instr& difference = kernel.instr(weight.args[0]);
     if (!is_map(difference, ir::Op::sub)) continue;
+    if (!element_level(kernel, sum.args[0])) continue;  // a row of equal elements (broadcast) is one value
     Online online;
     online.sum = static_cast<InstrId>(i);
     online.shift = difference.args[1];

@@ -261,6 +261,8 @@ TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
                      "  return y\n}",
                  {}, online(unroll));
   }
+  // A row of equal elements has one exponential, and nothing to sum beside a maximum.
+  expect_right("graph g(x: f64[8, 1], i: i64[rows]) { y = log_softmax(take(x, i, axis=1)); return y }", {{"rows", 64}});
 }
 
 TEST(CudaReduceNumerics, WideOffsetsGiveTheSame) {
