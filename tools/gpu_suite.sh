@@ -58,7 +58,7 @@ sharded() {
 }
 
 shards=$(nproc 2>/dev/null || echo 4)
-[ "$shards" -le 8 ] || shards=8
+[ "$shards" -le 16 ] || shards=16
 
 {
   date -u +%Y-%m-%dT%H:%MZ
@@ -70,7 +70,7 @@ sed -n 2p "$results/machine.txt"
 
 # What everything rests on first, the longest last, so that a short session still says most.
 stage runtime 60 "$bin/tenon_runtime_test"
-stage codegen 120 "$bin/tenon_codegen_test" --gtest_filter='*Gpu*:*GPU*:*Device*'
+sharded codegen 120 3 "$bin/tenon_codegen_test" --gtest_filter='*Gpu*:*GPU*:*Device*'
 stage kernel_sample 60 "$bin/tenon_gpu_test" --gtest_filter='*KernelSample*cuda*'
 stage figures 90 env GTEST_BRIEF=0 "$bin/tenon_gpu_test" --gtest_filter='HostCost.*:CompileTime.*:Replay.*:GpuProfile.*'
 if [ -n "$sanitizer" ]; then
@@ -84,7 +84,7 @@ else
   skip memcheck "no compute-sanitizer here"
   skip racecheck "no compute-sanitizer here"
 fi
-sharded numerics 150 "$shards" "$bin/tenon_numerics_test" --gtest_filter='*cuda*'
+sharded numerics 150 "$shards" "$bin/tenon_numerics_test" --gtest_filter='*cuda*-*cuda_on_host*'
 stage bench 60 "$bin/tenon" bench examples/gelu_tanh.tn examples/softmax.tn examples/layer_norm.tn \
   examples/rms_norm_residual.tn examples/swiglu.tn examples/mlp.tn --target cuda --dim rows=8192 --seconds 0.2 --unfused
 stage bench_block 40 "$bin/tenon" bench examples/gpt2_block.tn --target cuda --dim batch=8 --seconds 0.2 --unfused

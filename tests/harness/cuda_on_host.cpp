@@ -111,7 +111,8 @@ std::string host_text(const codegen::Source& source) {
     replace_all(text, "*)(shared", fmt::format("*)(shared + threadIdx.x / {} * {}", threads, bytes));
     replace_all(text, " + threadIdx.x *", fmt::format(" + threadIdx.x % {} *", threads));
   }
-  text = "#include \"" TENON_SOURCE_DIR "/tests/harness/cuda_shim.h\"\n" + text;
+  const auto shim = std::filesystem::absolute(TENON_SOURCE_DIR "/tests/harness/cuda_shim.h");  // the folder may be "."
+  text = "#include \"" + shim.string() + "\"\n" + text;
   for (const std::string& entry : {source.entry, source.finish_entry})
     if (!entry.empty())
       text += "\nextern \"C\" void host_" + entry +
