@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Joins the times of `tenon bench -o` and of peers.py into one table (markdown), and a bar chart (SVG).
+"""Joins the times of `tenon bench -o` and of peers.py into one table (markdown), a bar chart and a roofline plot (SVG).
 
-    python3 bench/compare.py TENON.json [PEERS.json ...] [-o TABLE.md] [--svg CHART.svg]
+    python3 bench/compare.py TENON.json [PEERS.json ...] [-o TABLE.md] [--svg CHART.svg] [--roofline ROOFLINE.svg]
 
 The ratio is the best peer's time over Tenon's: above 1 Tenon is faster. A share of copy is the time of a device copy
 that moves as many bytes, measured in the same run, over the time of the case.
@@ -122,6 +122,62 @@ def chart(rows):
     return "\n".join(parts) + "\n</svg>\n"
 
 
+def roofline(rows):
+    """Instructions per second over instructions per unavoidable byte, both logarithmic, with the roofs of a copy's
+    bandwidth and of the multiprocessors. The instructions are those that Tenon's planner counts; a peer's point has the
+    same, so that the two differ in time only."""
+    rows = [(case, peers) for case, peers in rows if case.get("copy_share") and case.get("instructions")]
+    left, top, width, height = 70, 30, 560, 360
+    if not rows:
+        return '<svg xmlns="http://www.w3.org/2000/svg"/>\n'
+    peak = max(case["gigaslots_s"] for case, _ in rows)
+    bandwidth = sorted(case["bytes"] / case["copy_ms"] / 1e6 for case, _ in rows)[len(rows) // 2]  # GB/s
+    x_range = (0.1, 64)
+    y_range = (0.05 * bandwidth, 2 * peak)
+
+    def place(x, y):
+        across = math.log(x / x_range[0]) / math.log(x_range[1] / x_range[0])
+        up = math.log(y / y_range[0]) / math.log(y_range[1] / y_range[0])
+        return f"{left + width * min(max(across, 0), 1):.1f}", f"{top + height * (1 - min(max(up, 0), 1)):.1f}"
+
+    def line(points, style):
+        return f'<polyline points="{" ".join(",".join(place(*p)) for p in points)}" fill="none" {style}/>'
+
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + width + 30}" height="{top + height + 50}" '
+             'font-family="sans-serif" font-size="11">',
+             f'<rect width="{left + width + 30}" height="{top + height + 50}" fill="white"/>',
+             f'<text x="{left}" y="18">10⁹ instructions a second; roofs: a copy at {bandwidth:.0f} GB/s, {peak:.0f} '
+             'G instructions/s</text>',
+             f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#b0b7c0"/>']
+    for exponent in range(-3, 7):
+        x = 2.0 ** exponent
+        at, floor = place(x, y_range[0])
+        parts.append(f'<text x="{at}" y="{float(floor) + 14:.1f}" text-anchor="middle">{x:g}</text>')
+    for exponent in range(2, 6):
+        y = 10.0 ** exponent
+        if y_range[0] <= y <= y_range[1]:
+            at, height_of = place(x_range[0], y)
+            parts.append(f'<text x="{float(at) - 6:.1f}" y="{float(height_of) + 4:.1f}" text-anchor="end">{y:.0f}</text>')
+    ridge = peak / bandwidth
+    roof = [(x_range[0], x_range[0] * bandwidth), (ridge, peak), (x_range[1], peak)]
+    parts.append(line(roof, 'stroke="black" stroke-dasharray="4 3"'))
+    for case, peers in rows:
+        per_byte = case["instructions"] / case["bytes"]
+        points = [(case["ms"], "#1f6feb", 3.5)]
+        if peers:
+            points.insert(0, (peers[best_peer(peers)]["ms"], "#b0b7c0", 3))
+        for ms, colour, radius in points:
+            x, y = place(per_byte, case["instructions"] / ms / 1e6)
+            parts.append(f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"><title>{case["graph"]}</title></circle>')
+    x = left + width - 130
+    for k, (name, colour) in enumerate((("Tenon", "#1f6feb"), ("best peer", "#b0b7c0"))):
+        y = top + height - 34 + 16 * k
+        parts.append(f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/><text x="{x + 10}" y="{y + 4}">{name}</text>')
+    parts.append(f'<text x="{left + width // 2}" y="{top + height + 36}" text-anchor="middle">instructions per byte that '
+                 'cannot be avoided</text>')
+    return "\n".join(parts) + "\n</svg>\n"
+
+
 def ratio_inverse(case, peers):
     """Tenon's time over the best peer's: by how much the peer's bar is longer."""
     faster = ratio(case, peers)
@@ -133,7 +189,8 @@ def main():
     parser.add_argument("tenon", metavar="TENON.json")
     parser.add_argument("peers", metavar="PEERS.json", nargs="*")
     parser.add_argument("-o", "--output", help="file of the table; standard output when absent")
-    parser.add_argument("--svg", help="file of the chart")
+    parser.add_argument("--svg", help="file of the bar chart")
+    parser.add_argument("--roofline", help="file of the roofline plot")
     asked = parser.parse_args()
     tenon, peers, rows = load(asked.tenon, asked.peers)
     head = f"{tenon['device']}, Tenon {tenon['tenon']}"
@@ -148,6 +205,9 @@ def main():
     if asked.svg:
         with open(asked.svg, "w") as file:
             file.write(chart(rows))
+    if asked.roofline:
+        with open(asked.roofline, "w") as file:
+            file.write(roofline(rows))
 
 
 if __name__ == "__main__":

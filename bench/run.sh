@@ -3,7 +3,7 @@
 #     bench/run.sh BUILD_FOLDER RESULTS_FOLDER [REGEX]
 # REGEX picks cases by name (default: all). From the environment: TARGET (cuda, or cpu with the cases of cases/cpu),
 # SECONDS_EACH (0.2; time for each measurement), PEERS (eager,compile; max is torch.compile's max-autotune), BUDGET
-# (seconds after which the peers begin no case). Writes tenon.json, peers.json (where Python finds PyTorch), machine.txt, table.md and chart.svg. Exit code 1
+# (seconds after which the peers begin no case). Writes tenon.json, peers.json (where Python finds PyTorch), machine.txt, table.md, chart.svg and roofline.svg. Exit code 1
 # when a case failed or left an element unwritten.
 set -uo pipefail
 if [ $# -lt 2 ]; then
@@ -41,6 +41,7 @@ if python3 -c 'import torch' 2>/dev/null; then
 else
   echo "no PyTorch here: no peers"
 fi
-python3 compare.py "$results/tenon.json" "${peers[@]}" -o "$results/table.md" --svg "$results/chart.svg" || code=1
+python3 compare.py "$results/tenon.json" "${peers[@]}" -o "$results/table.md" --svg "$results/chart.svg" \
+  --roofline "$results/roofline.svg" || code=1
 cat "$results/table.md"
 exit $code

@@ -30,6 +30,8 @@ Json as_json(const BenchResult& r) {
            {"kernels", r.kernels},
            {"bytes", r.bytes},
            {"gb_s", r.gb_s()},
+           {"instructions", r.instructions},
+           {"gigaslots_s", r.gigaslots_s},
            {"copy_ms", r.copy.median},
            {"copy_by", r.copied_by_kernel ? "kernel" : "driver"},
            {"copy_share", r.copy_share()},

@@ -39,6 +39,15 @@ bool as_interpreted(const ir::Graph& graph, const Bindings& bindings, const runt
   return true;
 }
 
+// What the planner counts of the plan that is measured.
+void count_instructions(BenchResult& result, const ir::Graph& graph, const Bindings& bindings,
+                        const BackendPointer& backend, Options options) {
+  options.typical = bindings;
+  const ir::Plan plan = src::plan(graph, *backend, options);
+  for (const ir::Group& group : plan.groups) result.instructions += group.estimate.slots;
+  result.gigaslots_s = plan.cost.gigaslots_s;
+}
+
 }  // namespace
 
 BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const BackendPointer& backend,
@@ -47,6 +56,7 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   result.graph = graph.name;
   result.bytes = unavoidable_bytes(graph, bindings);
   result.flops = contraction_flops(graph, bindings);
+  count_instructions(result, graph, bindings, backend, options);
   const BenchData data = random_data(graph, bindings, backend, options);
   const auto begin = std::chrono::steady_clock::now();
   const Executable fused = prepared(graph, bindings, backend, options);

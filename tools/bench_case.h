@@ -28,6 +28,8 @@ struct BenchResult {
   int compiles = 0;            ///< kernels that no cache had
   std::int64_t bytes = 0;      ///< unavoidable (tools/work.h)
   double flops = 0;            ///< of contractions
+  double instructions = 0;     ///< of one lane, as the planner counts them for the fused plan
+  double gigaslots_s = 0;      ///< the planner's rate of these (ir::CostModel)
   std::int64_t unwritten = 0;  ///< elements of outputs that no kernel wrote
   Times copy;                  ///< of `bytes`, half read and half written; the faster of the driver's and a kernel's
   bool copied_by_kernel = false;

@@ -45,7 +45,8 @@ class BenchScripts : public ::testing::Test {
 };
 
 constexpr const char* kTenon = R"({"tenon": "0.1.0 abc", "device": "a GPU", "cases": [
-  {"graph": "gelu", "ms": 0.5, "p10_ms": 0.49, "p90_ms": 0.51, "kernels": 1, "gb_s": 3000.4, "copy_share": 0.987, "unwritten": 0},
+  {"graph": "gelu", "ms": 0.5, "p10_ms": 0.49, "p90_ms": 0.51, "kernels": 1, "gb_s": 3000.4, "copy_share": 0.987, "unwritten": 0,
+   "bytes": 1500000000, "copy_ms": 0.4935, "instructions": 6e9, "gigaslots_s": 29000},
   {"graph": "sum", "ms": 4.0, "p10_ms": 4.0, "p90_ms": 4.0, "kernels": 2, "gb_s": 100, "copy_share": 0.1, "unwritten": 3},
   {"graph": "big", "error": "out of memory"}]})";
 
@@ -54,9 +55,9 @@ TEST_F(BenchScripts, CompareJoinsPeersIntoOneTable) {
   const std::string peers = file("peers.json", R"({"torch": "2.11", "cases": {
     "gelu": {"eager": {"ms": 5.0}, "compile": {"ms": 0.6}}, "sum": {"eager": {"ms": 1.0}, "error": "no triton"}}})");
   const std::string more = file("more.json", R"({"torch": "2.11", "cases": {"gelu": {"max": {"ms": 0.55}}}})");
-  const std::string chart = (folder_ / "chart.svg").string();
+  const std::string chart = (folder_ / "chart.svg").string(), roofline = (folder_ / "roofline.svg").string();
   EXPECT_EQ(output_of("python3 -B " TENON_SOURCE_DIR "/bench/compare.py " + tenon + " " + peers + " " + more +
-                      " --svg " + chart),
+                      " --svg " + chart + " --roofline " + roofline),
             "a GPU, Tenon 0.1.0 abc, torch 2.11\n"
             "\n"
             "Ratio to the best peer over 2 cases: geometric mean 0.52, at least 1.0 in 1, worst 0.25.\n"
@@ -67,10 +68,16 @@ TEST_F(BenchScripts, CompareJoinsPeersIntoOneTable) {
             "| gelu | 1 | 0.5000 | 2.0 | 3000 | 0.987 | 5.000 | 0.6000 | 0.5500 | max | 1.10 |  |\n"
             "| sum | 2 | 4.000 | 0.0 | 100 | 0.100 | 1.000 | - | - | eager | 0.25 | 3 elements unwritten |\n"
             "| big | - | - | - | - | - | - | - | - | - | - | failed: out of memory |\n");
-  std::stringstream svg;
-  svg << std::ifstream(chart).rdbuf();
-  EXPECT_NE(svg.str().find(">gelu</text>"), std::string::npos);
-  EXPECT_EQ(svg.str().find(">big</text>"), std::string::npos);  // has no bar
+  const auto content = [](const std::string& path) {
+    std::stringstream svg;
+    svg << std::ifstream(path).rdbuf();
+    return svg.str();
+  };
+  EXPECT_NE(content(chart).find(">gelu</text>"), std::string::npos);
+  EXPECT_EQ(content(chart).find(">big</text>"), std::string::npos);  // has no bar
+  EXPECT_NE(content(roofline).find("a copy at 3040 GB/s, 29000 G instructions/s"), std::string::npos);
+  EXPECT_NE(content(roofline).find("<title>gelu</title>"), std::string::npos);
+  EXPECT_EQ(content(roofline).find("<title>sum</title>"), std::string::npos);  // its instructions were not counted
 }
 
 // peer_cases.py only builds functions when it is loaded, so that any object may stand for PyTorch.
