@@ -1,0 +1,99 @@
+// A map cluster computed inside its consumer, at every element that the consumer reads: loops disappear, work may be
+// done again. What an operand of a contraction may cost is limited, since each tile that loads it computes it again.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/fusion/legality.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+// An operand's prologue is computed again for each tile that loads it: one instruction an element, a few where it reads
+// less than the operand itself would take (dequantisation).
+constexpr double kPrologueSlots = 1;
+constexpr double kNarrowingSlots = 4;
+constexpr double kNarrowingBytes = 0.75;  // read for each byte that the operand itself would have
+constexpr double kPrologueBytes = 1.1;
+
+Verdict check_prologue(const Context& context, const Cluster& producer, ValueId value, bool needed_elsewhere) {
+  const double elements = std::max(1.0, context.points(producer.domain));
+  if (needed_elsewhere)
+    return no("prologue-shared",
+              fmt::format("{} is an operand of a contraction and is needed elsewhere too", name(context, value)));
+  double bytes = 0;
+  for (const Read& read : producer.reads) bytes += bytes_of(context, producer, read);
+  const double own = context.bytes[static_cast<std::size_t>(value)];
+  const double limit = bytes <= kNarrowingBytes * own ? kNarrowingSlots : kPrologueSlots;
+  if (producer.slots > limit * elements)
+    return no("prologue-cost",
+              fmt::format(
+                  "{:.3g} instructions an element would be repeated for every tile that loads {}; the limit is {:.0f}",
+                  producer.slots / elements, name(context, value), limit));
+  if (bytes > kPrologueBytes * own)
+    return no("prologue-bytes", fmt::format("every tile would read {:.0f} bytes in place of the {:.0f} bytes of {}",
+                                            bytes, own, name(context, value)));
+  return {};
+}
+
+// A coordinate along `axis` that `layout` does not give as digits of its own.
+Digit elsewhere_on(const Layout& layout, const Domain& domain, int axis) {
+  std::int64_t id = axis;
+  for (const Digit& digit : layout)
+    if (digit.axis < 0) id = id * 4096 + digit.divisor.constant();
+  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], id);
+}
+
+}  // namespace
+
+Verdict absorb(const Context& context, const Cluster& producer, const Cluster& consumer,
+               const NeededElsewhere& elsewhere, Cluster& merged) {
+  merged.kernel_class = consumer.kernel_class;
+  merged.domain = consumer.domain;
+  merged.results = consumer.results;
+  merged.attention = consumer.attention;
+  merged.persistent = consumer.persistent;
+  merged.slots = consumer.slots;
+  merged.flops = consumer.flops;
+  merged.random = producer.random || consumer.random;
+  merged.node_count = producer.node_count + consumer.node_count;
+  std::vector<AxisMap> maps;
+  for (const Read& read : consumer.reads) {
+    const Result* made = producer.find_result(read.value);
+    if (made == nullptr) {
+      merged.reads.push_back(read);
+      continue;
+    }
+    for (const Layout& layout : read.layouts) {
+      if (is_gathered(layout))
+        return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                                                name(context, read.value)));
+      if (is_operand(consumer, layout))
+        if (Verdict verdict = check_prologue(context, producer, read.value, elsewhere(read.value)); !verdict.legal())
+          return verdict;
+      AxisMap map = align(layout, made->layout, producer.domain);
+      for (int axis = 0; axis < producer.domain.rank(); ++axis)  // what does not map is computed at other elements
+        if (!map[static_cast<std::size_t>(axis)])
+          map[static_cast<std::size_t>(axis)] = Layout{elsewhere_on(layout, producer.domain, axis)};
+      if (std::find(maps.begin(), maps.end(), map) != maps.end()) continue;
+      merged.slots +=
+          producer.slots / std::max(1.0, context.points(producer.domain)) * evaluations(context, consumer, layout);
+      maps.push_back(std::move(map));
+    }
+  }
+  const auto store =
+      std::find_if(maps.begin(), maps.end(), [&](const AxisMap& map) { return storable(consumer, image_of(map)); });
+  for (const Result& result : producer.results) {
+    if (!elsewhere(result.value)) continue;
+    if (store == maps.end()) return different_domain(producer, consumer);
+    add_result(merged.results, {result.value, Rebase(producer.domain, consumer.domain, *store)(result.layout), false});
+  }
+  for (const AxisMap& map : maps) {
+    const Rebase rebase(producer.domain, consumer.domain, map);
+    for (const Read& read : producer.reads)
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+  }
+  return {};
+}
+
+}  // namespace tenon::ir::fusion

@@ -1,0 +1,191 @@
+// A guest on the axes of its host, a reduction or contraction: the consumer of what it makes, or a sibling that reads
+// the same. The axes of one are found on those of the other from the values that both name; rows and columns of the
+// same tensors may be reduced by one kernel (mixed order).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/fusion/legality.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+// What the values that both clusters name say about the axes of `guest`, in terms of those of `host`.
+void learn(AxisMap& axes, const AxisMap& learned) {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (!axes[i] && learned[i]) axes[i] = learned[i];
+}
+
+bool complete(const AxisMap& axes) {
+  return std::all_of(axes.begin(), axes.end(), [](const auto& image) { return image.has_value(); });
+}
+
+void learn_from_reads(const Cluster& host, const Cluster& guest, AxisMap& axes) {
+  for (const Read& read : guest.reads) {
+    if (complete(axes)) return;
+    const Read* same = host.find_read(read.value);
+    if (same == nullptr || read.layouts.size() != 1 || !is_plain(read.layouts[0])) continue;
+    for (const Layout& layout : same->layouts)
+      if (is_plain(layout)) {
+        learn(axes, align(layout, read.layouts[0], guest.domain));
+        break;
+      }
+  }
+}
+
+// How a guest lies on its host.
+enum class Order : std::uint8_t {
+  same,   // it reduces the axes that the host reduces, or none
+  mixed,  // it reduces the axes that the host keeps
+};
+
+// Whether the axes of `b` from `first` on are the axes [begin, end) of the host, in order.
+bool runs_along(const Domain& host, int begin, int end, const AxisMap& axes, int first, int last) {
+  bool same = end - begin == last - first;
+  for (int i = 0; same && first + i < last; ++i)
+    same = *axes[static_cast<std::size_t>(first + i)] == host.axes(begin + i, begin + i + 1);
+  return same;
+}
+
+// Whether the tensors that a Reduce cluster reads lie along the axes that it reduces.
+bool reads_along_rows(const Cluster& cluster) {
+  const std::uint32_t kept = axis_bits(cluster.domain, 0, cluster.domain.kept);
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts)
+      if ((depends_of(layout) & kept) != 0 && (depends_of(layout) & ~kept) != 0 &&
+          layout.back().axis < cluster.domain.kept)
+        return false;
+  return true;
+}
+
+std::ptrdiff_t outer_results(const Cluster& cluster) {
+  return std::count_if(cluster.results.begin(), cluster.results.end(),
+                       [&](const Result& result) { return is_outer(cluster.domain, result.layout); });
+}
+
+// The blocks that walk the host's rows keep the guest's reductions beside them: the rows lie one behind the other, what
+// the guest reduces is one number for each of its own rows, and there is room for as many as a row has elements.
+Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes) {
+  const Domain& a = host.domain;
+  const Domain& b = guest.domain;
+  const std::uint32_t reduced = axis_bits(a, a.kept, a.rank());
+  Layout image;
+  for (int axis = 0; axis < b.kept; ++axis)
+    image.insert(image.end(), axes[static_cast<std::size_t>(axis)]->begin(),
+                 axes[static_cast<std::size_t>(axis)]->end());
+  // One number for each of its rows, known at the end, or one for each element, known at once.
+  const bool storable_results = std::all_of(guest.results.begin(), guest.results.end(), [&](const Result& result) {
+    const bool of_rows = (depends_of(result.layout) & ~axis_bits(b, 0, b.kept)) == 0;
+    return of_rows == result.late;
+  });
+  Dim length(1);
+  for (int axis = a.kept; axis < a.rank(); ++axis) length = length * a.extents[static_cast<std::size_t>(axis)];
+  const bool fits = context.options.mixed_order && axis_bits(a, 0, a.kept) != 0 && reduced != 0 &&
+                    runs_along(a, 0, a.kept, axes, b.kept, b.rank()) && covered(image, a) == reduced &&
+                    storable_results && !guest.persistent && outer_results(guest) == 0 && length.is_constant() &&
+                    reads_along_rows(host);
+  if (!fits)
+    return no("different-reduced-axes",
+              fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
+                          extents(b, b.kept, b.rank()), describe(b)));
+  const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late; });
+  const auto sums = static_cast<double>(outer_results(host) + made);
+  if ((sums + 1) * static_cast<double>(length.constant()) > context.options.cost.outer_elements)
+    return no("outer-elements",
+              fmt::format("a block that walks the rows {} would keep {:.0f} reductions of {} elements beside one, the "
+                          "limit is {:.0f} elements",
+                          describe(a), sums, length.str(), context.options.cost.outer_elements));
+  return {};
+}
+
+// Whether the guest's axes cover the host's as the classes of both require. `of_outer`: it needs what is known at the
+// end of all rows only.
+Verdict check_axes(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes,
+                   bool of_outer, Order& order) {
+  order = Order::same;
+  if (!complete(axes)) return different_domain(host, guest);
+  const Domain& a = host.domain;
+  const Domain& b = guest.domain;
+  if (of_outer) {
+    if (guest.kernel_class == KernelClass::map && covered(image_of(axes), a) == axis_bits(a, a.kept, a.rank()))
+      return {};
+    return no("outer-needed", fmt::format("it needs what is known when all of {} was read", describe(a)));
+  }
+  if (!storable(host, image_of(axes)))
+    return no("other-layout",
+              fmt::format("the points {} of one do not run along the axes {} of the other", describe(b), describe(a)));
+  if (guest.kernel_class != KernelClass::reduce || runs_along(a, a.kept, a.rank(), axes, b.kept, b.rank())) return {};
+  order = Order::mixed;
+  return check_mixed(context, host, guest, axes);
+}
+
+bool covers_reduced(const Cluster& host, const AxisMap& axes) {
+  return (depends_of(image_of(axes)) & ~axis_bits(host.domain, 0, host.domain.kept)) != 0;
+}
+
+// `host` with the work of `guest` on the axes given.
+void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order, bool late, Cluster& merged) {
+  merged.kernel_class = host.kernel_class;
+  merged.domain = host.domain;
+  merged.attention = host.attention;
+  merged.slots = host.slots + guest.slots;
+  merged.flops = host.flops;
+  merged.random = host.random || guest.random;
+  merged.node_count = host.node_count + guest.node_count;
+  merged.persistent =
+      host.persistent || guest.persistent || order == Order::mixed || (late && covers_reduced(host, axes));
+  merged.reads = host.reads;
+  const Rebase rebase(guest.domain, host.domain, axes);
+  for (const Read& read : guest.reads)
+    if (host.find_result(read.value) == nullptr)
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+  for (const Result& result : guest.results)
+    add_result(merged.results, {result.value, rebase(result.layout), result.late || late});
+}
+
+}  // namespace
+
+Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
+               const NeededElsewhere& elsewhere, Cluster& merged) {
+  AxisMap axes(static_cast<std::size_t>(consumer.domain.rank()));
+  bool late = false, of_outer = false;
+  for (const Read& read : consumer.reads) {
+    const Result* made = producer.find_result(read.value);
+    if (made == nullptr) continue;
+    late = late || made->late;
+    of_outer = of_outer || (producer.kernel_class == KernelClass::reduce && is_outer(producer.domain, made->layout));
+    if (is_gathered(read.layouts[0]))
+      return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                                              name(context, read.value)));
+    if (read.layouts.size() != 1 || !is_plain(read.layouts[0]))
+      return no("other-elements",
+                fmt::format("each point needs {} of {}",
+                            read.layouts.size() != 1 ? "several elements" : "another element than its own",
+                            name(context, read.value)));
+    learn(axes, align(made->layout, read.layouts[0], consumer.domain));
+  }
+  learn_from_reads(producer, consumer, axes);
+  Order order = Order::same;
+  if (Verdict verdict = check_axes(context, producer, consumer, axes, of_outer, order); !verdict.legal())
+    return verdict;
+  for (const Read& read : consumer.reads)
+    if (const Result* made = producer.find_result(read.value))
+      if (substitute(read.layouts[0], consumer.domain, axes) != made->layout)
+        return no("other-elements", fmt::format("{} is needed in another layout", name(context, read.value)));
+  join(producer, consumer, axes, order, late, merged);
+  for (const Result& result : producer.results)
+    if (elsewhere(result.value)) add_result(merged.results, result);
+  return {};
+}
+
+Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged) {
+  AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
+  learn_from_reads(host, guest, axes);
+  Order order = Order::same;
+  if (Verdict verdict = check_axes(context, host, guest, axes, false, order); !verdict.legal()) return verdict;
+  join(host, guest, axes, order, false, merged);
+  for (const Result& result : host.results) add_result(merged.results, result);
+  return {};
+}
+
+}  // namespace tenon::ir::fusion
