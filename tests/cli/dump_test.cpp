@@ -1,0 +1,80 @@
+// tenon dump and explain: every level of a graph, and the decisions behind it.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/cli.h"
+
+namespace tenon {
+namespace {
+
+TEST_F(Cli, DumpShowsEveryLevelThatNeedsNoCompiler) {
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit graph").text, "gelu(x, approximate=\"tanh\")"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit graph --after decompose").text, "tanh("));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit plan").text, "plan gelu: 1 kernel\n0 map over [rows, 64]"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit dot").text, "digraph gelu {"));
+  EXPECT_EQ(nlohmann::json::parse(tenon("dump " + gelu() + " --emit json").text)["name"], "gelu");
+}
+
+#ifdef TENON_WITH_CPU
+TEST_F(Cli, DumpShowsTheCpuLevels) {
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit schedule --target cpu").text, "map_tanh: map"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit kernel --target cpu").text, "tanh(v"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit llvm").text, "define void @map_tanh("));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit asm").text, "map_tanh:"));
+  EXPECT_EQ(tenon("dump " + gelu() + " --emit llvm --target sm_90a").code, 2);
+}
+
+#endif
+
+TEST_F(Cli, CudaLevelsNeedNoGpu) {
+  if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC";
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit cuda --target sm_80").text, "__global__ void"));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit ptx --target sm_80").text, ".target sm_80"));
+  const Outcome cubin = tenon("dump " + gelu() + " --emit cubin --target sm_90a -o " + path("kernel.cubin"));
+  EXPECT_EQ(cubin.code, 0) << cubin.text;
+  EXPECT_GT(std::filesystem::file_size(path("kernel.cubin")), 1000U);
+}
+
+TEST_F(Cli, ExplainGivesTheRuleOfACut) {
+  const std::string graph =
+      file("mean.tn", "graph mean(x: f32[rows, 64]) {\n  y = sum(sum(x, axis=1))\n  return y\n}\n");
+  EXPECT_TRUE(contains(tenon("explain " + graph).text, "[different-reduced-axes]"));
+  EXPECT_EQ(nlohmann::json::parse(tenon("explain --json " + graph).text)["refusals"][0]["rule"],
+            "different-reduced-axes");
+}
+
+// Two small kernels that share nothing, one too large to go with them, and what the switch does.
+TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
+  if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
+  const std::string graph = file("three.tn",
+                                 "graph three(x: f32[100], y: f32[7, 30], z: f32[4096, 4096]) {\n"
+                                 "  return exp(x), sum(y, axis=1), exp(z)\n}\n");
+  const std::string on = " --target sm_90a " + graph;
+  EXPECT_TRUE(contains(tenon("dump --emit plan" + on).text, "plan three: 3 kernels in 2 launches\n"));
+  const std::string explained = tenon("explain" + on).text;
+  EXPECT_TRUE(contains(explained, "kernels 0 1 in one launch: 2.0 us, 2.0 us less\n")) << explained;
+  EXPECT_TRUE(contains(explained, "kernels 1 and 2 are launched apart [pack-long]")) << explained;
+  EXPECT_EQ(nlohmann::json::parse(tenon("explain --json" + on).text)["packs"], nlohmann::json({{0, 1}}));
+  const std::string schedules = tenon("dump --emit schedule" + on).text;
+  EXPECT_TRUE(contains(schedules, "map_exp: map threads=128 vector=4 unroll=1 (in pack_of_2_map_exp)\n")) << schedules;
+  EXPECT_TRUE(contains(schedules, "map_exp: map threads=256 vector=4 unroll=1 streaming\n")) << schedules;
+  for (const char* member : {"0", "1"})
+    EXPECT_TRUE(contains(tenon(std::string("dump --emit cuda --kernel ") + member + on).text, "pack_of_2_map_exp("));
+  EXPECT_TRUE(contains(tenon("dump --emit kernel --kernel 1" + on).text, "reduce"));
+  EXPECT_FALSE(contains(tenon("dump --emit cuda --disable packing" + on).text, "pack_of"));
+  EXPECT_FALSE(contains(tenon("dump --emit plan --target cpu " + graph).text, "launch"));
+}
+
+TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
+  const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
+  const std::string text = tenon("explain " + graph).text;
+  EXPECT_TRUE(contains(text, "predicted for H100: copy 3000 GB/s, launch 2.0 us")) << text;
+  EXPECT_TRUE(contains(text, "kernel 0 map: 10.0 us (memory 8.0")) << text;
+  const auto json = nlohmann::json::parse(tenon("explain --json " + graph).text);
+  EXPECT_EQ(json["kernels"][0]["predicted"]["bytes"], 24e6);
+  EXPECT_EQ(json["cost_model"]["bandwidth_gb_s"], 3000);
+}
+
+}  // namespace
+}  // namespace tenon
