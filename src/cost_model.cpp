@@ -56,13 +56,19 @@ bool read(const std::string& text, ir::CostModel& cost) {
 
 std::span<const CostField> cost_fields() { return kFields; }
 
+ir::CostModel assumed_cost_model(const codegen::Target& target) {
+  return target.kind == codegen::TargetKind::cpu ? ir::cpu_cost_model(target.threads) : ir::CostModel{};
+}
+
 ir::CostModel cost_model(const runtime::Backend& backend, const Options& options) {
   const std::string device = backend.device_name();
-  if (device.empty() || !options.cache || options.disable.count("calibration")) return {};
+  ir::CostModel cost = assumed_cost_model(backend.target());
+  if (device.empty() || !options.cache || options.disable.count("calibration")) return cost;
   const auto entry = open_folder(options).load(key_of(backend));
-  ir::CostModel cost;
-  if (!entry || !read(entry->metadata, cost)) return {};
-  cost.device = device;
+  if (ir::CostModel kept; entry && read(entry->metadata, kept)) {
+    cost = kept;
+    cost.device = device;
+  }
   return cost;
 }
 

@@ -17,7 +17,10 @@ struct CostField {
 };
 std::span<const CostField> cost_fields();
 
-/// What was kept for the backend's device by this version of Tenon; the planner's assumptions where nothing was, where
+/// What is assumed of a device that was not measured: a CPU's numbers by its threads, an H100's for any GPU.
+ir::CostModel assumed_cost_model(const codegen::Target& target);
+
+/// What was kept for the backend's device by this version of Tenon; what is assumed of it where nothing was, where
 /// there is no cache, or where "calibration" is in options.disable.
 ir::CostModel cost_model(const runtime::Backend& backend, const Options& options);
 

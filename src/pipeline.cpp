@@ -106,6 +106,17 @@ ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Opt
   return plan(graph, backend.target().kind, options, cost_model(backend, options));
 }
 
+ir::Plan plan(const ir::Graph& graph, const std::string& target, const Options& options) {
+  std::shared_ptr<const runtime::Backend> backend;
+  try {
+    backend = open_backend(target, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::no_device) throw;
+    return plan(graph, target_kind(target, options), options);
+  }
+  return plan(graph, *backend, options);
+}
+
 codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
                       const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options) {
   codegen::Kernel kernel = codegen::lower(plan, group, specialization, backend.target());

@@ -32,6 +32,9 @@ codegen::TargetKind target_kind(const std::string& target, const Options& option
 /// The plan for a backend's device: by the numbers kept for it, where there are any.
 ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Options& options);
 
+/// The plan for what open_backend(target) opens; by assumptions where it finds no such device.
+ir::Plan plan(const ir::Graph& graph, const std::string& target, const Options& options);
+
 /// The kernel of a group, with the schedule that won if some were tried.
 codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
                       const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options);

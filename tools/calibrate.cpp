@@ -63,7 +63,7 @@ class Calibration {
   // What is not measured: sizes, and how kernels are made.
   ir::CostModel start() const {
     const codegen::Target& target = backend_->target();
-    ir::CostModel cost = cpu_ ? ir::cpu_cost_model(target.threads) : ir::CostModel{};
+    ir::CostModel cost = src::assumed_cost_model(target);
     cost.device = backend_->device_name();
     if (cpu_) {
       cost.l2_bytes = static_cast<double>(target.l3_bytes);

@@ -130,9 +130,11 @@ bool is_cuda_level(const std::string& emit) {
   return emit == "cuda" || emit == "ptx" || emit == "cubin" || emit == "sass";
 }
 
-codegen::TargetKind kind_for(const DumpArguments& arguments, const Options& options) {
-  if (is_cpu_level(arguments.emit)) return codegen::TargetKind::cpu;
-  return src::target_kind(is_cuda_level(arguments.emit) ? "cuda" : arguments.compile.target, options);
+// Of what device the plan is: a level of one kind of target is planned for that kind.
+std::string target_for(const DumpArguments& arguments) {
+  const std::string& target = arguments.compile.target;
+  if (is_cpu_level(arguments.emit)) return "cpu";
+  return is_cuda_level(arguments.emit) && target == "auto" ? "cuda" : target;
 }
 
 // cuda, ptx, cubin and sass need no device: without one they are made for sm_90a. llvm and asm are the CPU's.
@@ -162,7 +164,7 @@ int dump(const DumpArguments& arguments) {
   } else if (arguments.emit == "json") {
     text = ir::print_json(ir::read_file(arguments.compile.file));
   } else {
-    const ir::Plan plan = src::plan(ir::read_file(arguments.compile.file), kind_for(arguments, options), options);
+    const ir::Plan plan = src::plan(ir::read_file(arguments.compile.file), target_for(arguments), options);
     if (arguments.emit == "plan") {
       text = ir::print(plan);
     } else if (arguments.emit == "dot") {

@@ -57,20 +57,6 @@ nlohmann::ordered_json as_json(const ir::Plan& plan, const std::vector<double>& 
   return document;
 }
 
-// The plan for the device that there is; for one that is only named, or without any, by the planner's assumptions.
-ir::Plan plan_for(const ExplainArguments& arguments, const ir::Graph& graph, const Options& options) {
-  const std::string& target = arguments.compile.target;
-  const auto by_assumptions = [&] { return src::plan(graph, src::target_kind(target, options), options); };
-  if (target != "cpu" && target != "cuda" && target != "auto") return by_assumptions();
-  std::shared_ptr<const runtime::Backend> backend;
-  try {
-    backend = src::open_backend(target, options);
-  } catch (const Error&) {
-    return by_assumptions();
-  }
-  return src::plan(graph, *backend, options);
-}
-
 // Microseconds of each group on random data at the sizes that were planned for.
 std::vector<double> measured_times(const ExplainArguments& arguments, const ir::Graph& graph, const ir::Plan& plan,
                                    const Options& options, const Bindings& bindings) {
@@ -88,7 +74,7 @@ int explain(const ExplainArguments& arguments) {
   Options options = arguments.compile.options();
   const ir::Graph graph = ir::read_file(arguments.compile.file);
   if (arguments.measure) options.typical = complete_bindings(graph, options.typical);
-  const ir::Plan plan = plan_for(arguments, graph, options);
+  const ir::Plan plan = src::plan(graph, arguments.compile.target, options);
   std::vector<double> measured_us;
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
   write_output("-", arguments.json

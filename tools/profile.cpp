@@ -29,10 +29,8 @@ std::int64_t flush_bytes(const codegen::Target& target) {
 // The rates of arithmetic that were kept for the device, or those that are assumed.
 ir::CostModel peaks(const Executable::Impl& executable) {
   const runtime::Backend& backend = *executable.backend;
-  const codegen::Target& target = backend.target();
   ir::CostModel cost = executable.plan.cost;
   if (cost.device == backend.device_name()) return cost;
-  if (target.kind == codegen::TargetKind::cpu) cost = ir::cpu_cost_model(target.threads);
   cost.device += ", assumed (tenon calibrate measures)";
   return cost;
 }

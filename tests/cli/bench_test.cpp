@@ -132,7 +132,8 @@ TEST_F(Cli, CalibrateKeepsTheNumbersOfThisDeviceForThePlanner) {
     EXPECT_GT(measured[name], 0) << name;
   EXPECT_LT(measured["bandwidth_gb_s"], 2000);
   EXPECT_EQ(nlohmann::json::parse(used.text)["cost_model"], measured);
-  EXPECT_EQ(nlohmann::json::parse(not_used.text)["cost_model"]["device"], "H100");
+  const std::string assumed = nlohmann::json::parse(not_used.text)["cost_model"]["device"];
+  EXPECT_TRUE(contains(assumed, "a CPU with ")) << assumed;
 }
 
 #endif

@@ -68,12 +68,15 @@ TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
 
 TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
   const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
-  const std::string text = tenon("explain " + graph).text;
+  const std::string text = tenon("explain --target sm_90a " + graph).text;
   EXPECT_TRUE(contains(text, "predicted for H100: copy 3000 GB/s, launch 2.0 us")) << text;
   EXPECT_TRUE(contains(text, "kernel 0 map: 10.0 us (memory 8.0")) << text;
-  const auto json = nlohmann::json::parse(tenon("explain --json " + graph).text);
+  const auto json = nlohmann::json::parse(tenon("explain --json --target sm_90a " + graph).text);
   EXPECT_EQ(json["kernels"][0]["predicted"]["bytes"], 24e6);
   EXPECT_EQ(json["cost_model"]["bandwidth_gb_s"], 3000);
+  const Outcome unknown = tenon("explain --target sm_91 " + graph);
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_TRUE(contains(unknown.text, "'sm_91' is no target")) << unknown.text;
 }
 
 }  // namespace
