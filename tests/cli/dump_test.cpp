@@ -63,6 +63,7 @@ TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
     EXPECT_TRUE(contains(tenon(std::string("dump --emit cuda --kernel ") + member + on).text, "pack_of_2_map_exp("));
   EXPECT_TRUE(contains(tenon("dump --emit kernel --kernel 1" + on).text, "reduce"));
   EXPECT_FALSE(contains(tenon("dump --emit cuda --disable packing" + on).text, "pack_of"));
+  EXPECT_TRUE(contains(tenon("dump --emit dot" + on).text, "subgraph cluster_launch_0 {"));
   EXPECT_FALSE(contains(tenon("dump --emit plan --target cpu " + graph).text, "launch"));
 }
 
