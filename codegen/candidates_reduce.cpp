@@ -4,25 +4,22 @@
 
 #include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/rounds.h"
+#include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
 
 namespace tenon::codegen {
 namespace {
 
 constexpr int kMostThreads = 1024;
-constexpr int kLongestOfWarp = 8192;   // elements
+constexpr int kLongestOfWarp = 8192;  // elements
+constexpr int kLongestHeldByWarp = 4096;
 constexpr int kMostHeldElements = 64;  // of a row, per thread
 constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
-
-std::int64_t longest_row(const Kernel& kernel) {
-  Dim length(1);
-  for (const Axis& axis : kernel.axes)
-    if (axis.reduced) length = length * axis.extent;
-  return length.bounds(kernel.symbols).max;
-}
+constexpr int kLeastShared = 16384;    // bytes of a row for which shared memory is worth a try
+constexpr int kMostShared = 6;         // blocks of a multiprocessor that have a row in shared memory
 
 // The same row in the registers of another team, where it fits them.
-void hold(ReduceSchedule& schedule, std::int64_t length, std::int64_t element_bytes,
+void hold(ReduceSchedule schedule, std::int64_t length, std::int64_t element_bytes,
           std::vector<ReduceSchedule>& result) {
   const int team = schedule.mapping == RowMapping::warp ? schedule.lanes : schedule.threads * schedule.cluster;
   const std::int64_t elements = (length / schedule.vector + team - 1) / team * schedule.vector;
@@ -37,25 +34,21 @@ void hold(ReduceSchedule& schedule, std::int64_t length, std::int64_t element_by
 
 std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  const std::int64_t length = longest_row(kernel);
-  for (int threads = 64; threads <= kMostThreads; threads *= 2) {
-    ReduceSchedule other = chosen;
-    other.threads = threads;
-    if (threads == 64 && length <= 4096) {  // a warp for each row
-      other.mapping = RowMapping::warp;
-      other.lanes = 32;
-      other.threads = 128;
-    } else {
-      other.mapping = RowMapping::block;
-    }
+  const std::int64_t length = shape_of(kernel).length;
+  ReduceSchedule other = chosen;
+  other.mapping = RowMapping::warp;  // a warp for each row
+  other.lanes = 32;
+  for (other.threads = 64; other.threads <= 256 && length <= kLongestHeldByWarp; other.threads *= 2)
     hold(other, length, held_bytes(kernel), result);
-  }
+  other.mapping = RowMapping::block;
+  for (other.threads = 64; other.threads <= kMostThreads; other.threads *= 2)
+    hold(other, length, held_bytes(kernel), result);
   return result;
 }
 
 std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  if (chosen.mapping == RowMapping::block && chosen.splits == 1 && longest_row(kernel) <= kLongestOfWarp)
+  if (chosen.mapping == RowMapping::block && chosen.splits == 1 && shape_of(kernel).length <= kLongestOfWarp)
     for (const int threads : {128, 256})
       for (const int unroll : {4, 8, 16}) {
         ReduceSchedule other = chosen;
@@ -101,37 +94,60 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
   return result;
 }
 
+// Rows in shared memory, of as many blocks on a multiprocessor as leave the same of a row there.
+std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  if (shape_of(kernel).length * element_bytes(kernel) < kLeastShared) return result;
+  for (const int cluster : {1, 2, 4})
+    for (const int threads : {128, 256, 512, kMostThreads}) {
+      int last = 0;
+      for (const int resident : {1536, 1024, 512}) {  // threads of a multiprocessor
+        const int blocks = resident / threads;
+        if (blocks == 0 || blocks > kMostShared || (chosen.persistent && cluster > 1)) continue;
+        const auto other = in_shared_memory(kernel, target, chosen, cluster, threads, blocks);
+        if (!other || other->shared_elements == last) continue;
+        last = other->shared_elements;
+        result.push_back(*other);
+      }
+    }
+  return result;
+}
+
+// Fewer registers for more warps on a multiprocessor.
+std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  for (const int warps : {24, 32, 40}) {
+    ReduceSchedule other = chosen;
+    other.resident = 32 * warps / chosen.threads;
+    if (other.resident > 0) result.push_back(other);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen) {
   if (chosen.walkers > 0) return outer_alternatives(kernel, target, chosen);
+  if (chosen.shared_elements > 0) {
+    const ReduceSchedule again = rereading(kernel, target);
+    std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, again);
+    result.push_back(again);
+    return result;
+  }
   std::vector<ReduceSchedule> result;
+  const auto append = [&](const std::vector<ReduceSchedule>& others) {
+    result.insert(result.end(), others.begin(), others.end());
+  };
   const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
-  if (chosen.persistent && rows) result = held_rows(kernel, chosen);
+  if (chosen.persistent && rows) append(held_rows(kernel, chosen));
   if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
-    result = streamed_rows(kernel, chosen);
-  if (chosen.online && longest_row(kernel) <= kMostThreads * kMostHeldElements) {
-    const std::vector<ReduceSchedule> held = held_rows(kernel, chosen);
-    result.insert(result.end(), held.begin(), held.end());
-  }
-  if (chosen.mapping == RowMapping::column && chosen.vector == 1) {
-    const std::vector<ReduceSchedule> peeled = peeled_columns(kernel, chosen);
-    result.insert(result.end(), peeled.begin(), peeled.end());
-  }
+    append(streamed_rows(kernel, chosen));
+  if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));
+  if (chosen.mapping == RowMapping::column && chosen.vector == 1) append(peeled_columns(kernel, chosen));
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
-  if (!chosen.persistent)
-    for (const int cluster : {1, 2, 4})
-      for (const int threads : {256, 512, kMostThreads})
-        for (const int blocks : {1, 2, 3})
-          if (const auto other = in_shared_memory(kernel, target, chosen, cluster, threads, blocks))
-            result.push_back(*other);
-  if (chosen.peeled && rows)
-    for (const int warps : {24, 32, 40}) {  // of a multiprocessor
-      ReduceSchedule other = chosen;
-      other.resident = 32 * warps / chosen.threads;
-      if (other.resident > 0) result.push_back(other);
-    }
+  append(shared_rows(kernel, target, chosen));
+  if (chosen.peeled && rows) append(bounded_registers(chosen));
   const bool stores = std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
     return store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1);
   });

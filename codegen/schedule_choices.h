@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/kernel.h"
+#include "codegen/row_shape.h"
 #include "codegen/schedule.h"
 
 namespace tenon::codegen {
@@ -15,19 +16,26 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
 /// Whether more of what each element of a row loads lies along the innermost kept axis than along the innermost reduced
 /// one. `kept`: the number of kept axes.
 bool column_wise(const Kernel& kernel, std::size_t kept);
-/// Of one element of a persistent row: the bytes in registers, when most.
-std::int64_t held_bytes(const Kernel& kernel);
+/// The choice for rows, which neither registers nor shared memory keep from one sweep to the next.
+ReduceSchedule rereading(const Kernel& kernel, const Target& target);
+/// Threads that share a row.
+int team_of(const ReduceSchedule& schedule);
+/// Holds the row in registers when it fits in `most` elements of each thread.
+void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most);
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
 /// and rows that fit one.
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` blocks of `threads`, so that
+/// `blocks` fit a multiprocessor; where rows fit.
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks);
+/// `chosen`, which reads its rows again, with rows in shared memory instead: of as few blocks as leave room for a
+/// second row on a multiprocessor, which loads while the first is worked on, or for one at least.
+std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// For a kernel with outer reductions (codegen/schedule_outer.cpp), and what might be better than `chosen` for one.
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);
 std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
                                                const ReduceSchedule& chosen);
-/// `chosen`, which reads its rows again, with rows in the shared memory, and if need be in registers, of `cluster`
-/// blocks of `threads`, so that `blocks` fit a multiprocessor; where rows fit.
-std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
-                                               int cluster, int threads, int blocks);
 /// What might be better than `chosen` (codegen/candidates_reduce.cpp).
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen);

@@ -2,16 +2,14 @@
 // contiguous; and whether the row stays in registers between rounds.
 #include <algorithm>
 
-#include "codegen/emit/cuda/held.h"
-#include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/rounds.h"
+#include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
 
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMaxHeldBytes = 160;         // of a row, per thread: ten 16-byte vectors
 constexpr int kMaxHeldElements = 64;       // each also lives as f32 while it is used
 constexpr std::int64_t kBlockRow = 3072;   // beyond it a row is shared by a block
 constexpr std::int64_t kLargeRow = 16384;  // beyond it by a large one
@@ -21,67 +19,10 @@ constexpr int kMostUnrolledColumns = 4;  // where later sweeps compute more than
 constexpr std::int64_t kShortestPeeled = 256;
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
 constexpr int kMostThreadsRereading = 1024;
-constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
-constexpr int kMostAccumulators = 32;   // per thread
-constexpr int kMostBlocks = 8;          // of a cluster, on every device that has clusters
-constexpr int kOwnRegisters = 36;       // of a thread that has vectors in registers too
-constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
-
-struct RowShape {
-  std::size_t kept = 0;     // axes
-  std::int64_t rows = 0;    // the greatest number when symbolic
-  std::int64_t length = 0;  // of a row; the greatest when symbolic
-  bool known = false;       // constant
-};
-
-RowShape shape_of(const Kernel& kernel) {
-  RowShape shape;
-  Dim length(1), rows(1);
-  for (const Axis& axis : kernel.axes) {
-    shape.kept += !axis.reduced;
-    (axis.reduced ? length : rows) = (axis.reduced ? length : rows) * axis.extent;
-  }
-  shape.rows = rows.bounds(kernel.symbols).max;
-  const SymbolBounds bounds = length.bounds(kernel.symbols);
-  shape.known = bounds.min == bounds.max;
-  shape.length = bounds.max;
-  return shape;
-}
-
-bool element_level(const Kernel& kernel, const Instr& instr) {
-  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (kernel.axes[axis].reduced && (instr.depends >> axis & 1) != 0) return true;
-  return false;
-}
-
-std::vector<const Instr*> row_loads(const Kernel& kernel) {
-  std::vector<const Instr*> loads;
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::load && element_level(kernel, instr)) loads.push_back(&instr);
-  return loads;
-}
-
-bool varies_on(const Kernel& kernel, std::uint64_t depends, bool reduced) {
-  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
-    if (kernel.axes[axis].reduced == reduced && (depends >> axis & 1) != 0) return true;
-  return false;
-}
-
-// The loads that each element of each row has of its own: what a kernel's time goes to. All row loads where there are
-// none (a single row).
-std::vector<const Instr*> streams(const Kernel& kernel) {
-  std::vector<const Instr*> all = row_loads(kernel), own;
-  for (const Instr* load : all)
-    if (varies_on(kernel, load->depends, false)) own.push_back(load);
-  return own.empty() ? all : own;
-}
-
-std::int64_t widest_of(const Kernel& kernel) {
-  std::int64_t widest = 1;
-  for (const Instr* load : row_loads(kernel))
-    widest = std::max(widest, size_of(kernel.operands[static_cast<std::size_t>(load->access.operand)].dtype));
-  return widest;
-}
+constexpr int kMostThreadsPeeled = 256;  // of a block that walks a peeled row once
+constexpr int kMostThreads = 512;        // of a block, which leaves each 64 registers and more
+constexpr int kMostAccumulators = 32;    // per thread
+constexpr int kResidentThreads = 1024;   // of an SM, as far as a split counts on them
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
 // another length where every operand lies along them.
@@ -96,14 +37,6 @@ void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShap
   schedule.peeled = true;
 }
 
-// Of all streams, one element.
-std::int64_t element_bytes(const Kernel& kernel) {
-  std::int64_t bytes = 0;
-  for (const Instr* load : streams(kernel))
-    bytes += size_of(kernel.operands[static_cast<std::size_t>(load->access.operand)].dtype);
-  return std::max<std::int64_t>(1, bytes);
-}
-
 // Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 // does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
@@ -111,19 +44,6 @@ int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
   int unroll = 1;
   while (unroll < kMostUnrolled && 2 * unroll <= std::min(wanted, steps)) unroll *= 2;
   return unroll;
-}
-
-// More than one sweep over the row: a reduction of reductions, or elements stored after one.
-bool rereads(const Kernel& kernel) {
-  std::vector<bool> after(kernel.body.size(), false);
-  const auto is_after = [&](InstrId id) { return after[static_cast<std::size_t>(id)]; };
-  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
-    const Instr& instr = kernel.body[i];
-    const bool uses = std::any_of(instr.args.begin(), instr.args.end(), is_after);
-    if (uses && (element_level(kernel, instr) || instr.kind == InstrKind::reduce)) return true;
-    after[i] = uses || instr.kind == InstrKind::reduce;
-  }
-  return false;
 }
 
 void choose_team(ReduceSchedule& schedule, const RowShape& shape) {
@@ -173,27 +93,6 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   return schedule;
 }
 
-int team_of(const ReduceSchedule& schedule) {
-  switch (schedule.mapping) {
-    case RowMapping::thread: return 1;
-    case RowMapping::warp: return schedule.lanes;
-    case RowMapping::block: return schedule.threads * schedule.cluster;
-    case RowMapping::column: return schedule.threads / schedule.columns;
-  }
-  return 1;
-}
-
-// Holds the row when it fits in `most` elements of each thread.
-void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most) {
-  const int team = team_of(schedule);
-  const std::int64_t vectors = shape.length / schedule.vector;  // a peeled row has elements beside them
-  const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
-  const std::int64_t bytes = elements * held_bytes(kernel);
-  if (elements == 0 || elements > most || bytes > kMaxHeldBytes) return;
-  schedule.persistent = true;
-  schedule.row_elements = static_cast<int>(elements);
-}
-
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
 // leave room for more blocks on an SM.
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
@@ -210,71 +109,41 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
   }
 }
 
+// The row of one large block rather than of two is still in the L2 when it is read again. Where it is not, peeled rows
+// want small blocks: there is more at each row's ends to wait for.
+void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool again, bool wide) {
+  if (again && !schedule.peeled && !wide && shape.length > kLargestRow) schedule.threads = kMostThreadsRereading;
+  if (!again && schedule.peeled) schedule.threads = std::min(schedule.threads, kMostThreadsPeeled);
+}
+
 }  // namespace
 
 bool column_wise(const Kernel& kernel, std::size_t kept) {
   if (kept == 0) return false;
   int along_kept = 0, along_reduced = 0;
-  for (const Instr* load : streams(kernel)) {
+  for (const Instr* load : row_streams(kernel)) {
     along_kept += step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1;
     along_reduced += step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1;
   }
   return along_kept > along_reduced;
 }
 
-std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
-  if (target.sm < 90 || chosen.mapping != RowMapping::block || chosen.persistent || !shape.known) return std::nullopt;
-  if (rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
-  ReduceSchedule schedule = chosen;
-  schedule.threads = kMostThreads;
-  schedule.online = false;
-  schedule.unroll = 1;
-  for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
-    for (schedule.cluster = 2; schedule.cluster <= kMostBlocks; schedule.cluster *= 2) {
-      hold_row(schedule, kernel, shape, elements);
-      if (schedule.persistent) {
-        const std::int64_t held = std::int64_t{schedule.cluster} * schedule.row_elements;
-        schedule.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
-        return schedule;
-      }
-    }
-  return std::nullopt;
-}
-
-std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
-                                               int cluster, int threads, int blocks) {
-  const RowShape shape = shape_of(kernel);
-  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < (cluster > 1 ? 90 : 80)) return std::nullopt;
-  std::int64_t element_bytes = 0;
-  for (const InstrId load : cuda::shared_loads(kernel, chosen)) element_bytes += cuda::held_size(kernel, load);
-  if (element_bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
-  ReduceSchedule schedule = chosen;
-  schedule.cluster = cluster;
-  schedule.threads = threads;
-  schedule.online = false;
-  schedule.unroll = 1;
-  schedule.persistent = true;
-  const std::int64_t team = std::int64_t{threads} * cluster;
-  const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
-  schedule.row_elements = vectors * schedule.vector;
-  schedule.shared_elements = schedule.row_elements;
-  while (schedule.shared_elements > 0 &&
-         cuda::resident_blocks(schedule.shared_elements * element_bytes * threads, threads, target) < blocks)
-    schedule.shared_elements -= schedule.vector;
-  const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
-  const std::int64_t held = (schedule.row_elements - schedule.shared_elements) * held_bytes(kernel) / 4;
-  if (schedule.shared_elements == 0 || registers < 0 || held > registers) return std::nullopt;
+  choose_vector(schedule, kernel, shape);
+  choose_team(schedule, shape);
+  schedule.online = find_online(kernel).has_value();
+  const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
+  if (schedule.online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
+  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
+  // More is computed of each element, or of vectors that may end early, than registers are left for.
+  const bool half = schedule.online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
+  schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1),
+                                  (shape.length + step - 1) / step);
+  if (schedule.mapping == RowMapping::block)
+    schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
   return schedule;
-}
-
-std::int64_t held_bytes(const Kernel& kernel) {
-  const Rounds rounds = rounds_of(kernel);
-  std::int64_t loaded = 0, held = 0;  // at first, and from then on
-  for (const InstrId id : rounds.sweeps.empty() ? std::vector<InstrId>{} : rounds.sweeps[0].instrs)
-    if (cuda::is_plain_load(kernel, id)) loaded += cuda::held_size(kernel, id);
-  for (const cuda::Held& each : cuda::held_values(kernel, rounds)) held += cuda::held_size(kernel, each.value);
-  return std::max(loaded, held);
 }
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
@@ -286,20 +155,8 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
   if (schedule.persistent) return schedule;
-  schedule.online = find_online(kernel).has_value();
-  const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
-  // The row of one large block rather than of two is still in the L2 when it is read again.
-  if (schedule.online && !schedule.peeled && !wide && shape.length > kLargestRow &&
-      rounds_of(kernel, true).sweeps.size() > 1)
-    schedule.threads = kMostThreadsRereading;
-  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
-  // More is computed of each element, or of vectors that may end early, than registers are left for.
-  const bool half = schedule.online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
-  schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1),
-                                  (shape.length + step - 1) / step);
-  if (schedule.mapping == RowMapping::block)
-    schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
-  return schedule;
+  schedule = rereading(kernel, target);
+  return read_once(kernel, target, schedule).value_or(schedule);
 }
 
 }  // namespace tenon::codegen

@@ -236,6 +236,18 @@ TEST(CudaReduceNumerics, RowsInSharedMemory) {
     }
 }
 
+TEST(CudaReduceNumerics, LongRowsAsTheyAreScheduled) {
+  const auto in_shared_memory = [](const std::string& text) {
+    const CudaKernel run = expect_right(text);
+    EXPECT_GT(run.source.launch.shared_bytes, 0);
+    return schedule_of(run);
+  };
+  const ReduceSchedule mixed = in_shared_memory("graph g(x: bf16[2, 60001]) { y = softmax(x); return y }");
+  EXPECT_TRUE(mixed.peeled && mixed.shared_elements < mixed.row_elements);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").cluster, 2);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").cluster, 1);
+}
+
 TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
   const auto online = [](int unroll) {
     return [unroll](Kernel& kernel) {

@@ -19,11 +19,14 @@ using test::KernelBuilder;
 
 const Dim rows = Dim::symbol("rows");
 
-Source emitted(Kernel& kernel, bool schedule = true) {
+Source emitted(Kernel& kernel) {
   const Target target = test::cuda_target_for("sm_90a");
-  if (schedule) kernel.schedule = choose_schedule(kernel, target);
+  kernel.schedule = choose_schedule(kernel, target);
   const Source source = emit_cuda(kernel, target);
-  test::expect_compiles_everywhere(source);
+  if (source.launch.shared_bytes > 0)
+    test::expect_compiles_for(source, {"sm_90a", "sm_100a"});
+  else
+    test::expect_compiles_everywhere(source);
   return source;
 }
 
@@ -114,10 +117,13 @@ TEST(CudaReduce, ReadsAsIfWritten) {
 )");
 }
 
-TEST(CudaReduce, LongRowsAreReadTwice) {
+TEST(CudaReduce, LongRowsAreReadAgainWhereNoCopyIsAsynchronous) {
   Kernel kernel = softmax(DType::bf16, 50304);
-  const Source source = emitted(kernel);
+  const Target target = test::cuda_target_for("sm_75");
+  kernel.schedule = choose_schedule(kernel, target);
   EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8 unroll=8");
+  const Source source = emit_cuda(kernel, target);
+  test::expect_compiles_for(source, {"sm_75"});
   test::expect_lines(source.text,
                      {"for (int tile = member * 8; tile < 50304; tile += 32768) {", "pack<bf16, 8> x0[8];",
                       "const int r1 = tile + c * 4096;", "if (r1 < 50304) {", "= load<8, 8>(", "reduce_block<512>(a1",
@@ -172,26 +178,57 @@ TEST(CudaReduce, TeamsFitTheRow) {
   EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=32 persistent row_elements=4");
   EXPECT_EQ(schedule_of(4096), "reduce mapping=block threads=128 vector=8 persistent row_elements=32");
   EXPECT_EQ(schedule_of(4097), "reduce mapping=block threads=128 vector=8 peeled persistent row_elements=32");
-  EXPECT_EQ(schedule_of(50257), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
+  EXPECT_EQ(
+      schedule_of(50257),
+      "reduce mapping=block threads=512 vector=8 peeled persistent row_elements=104 shared_elements=104 resident=2");
   EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
 }
 
-// Whole kernels, as the pipeline lowers them.
-TEST(CudaReduce, LargeBlocksForLongRowsThatAreReadAgain) {
-  const auto schedule_of = [](const std::string& returned) {
-    const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: " + returned + "return y }"), {});
-    Kernel kernel = lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
-    emitted(kernel);
-    return print(kernel.schedule);
-  };
-  EXPECT_EQ(schedule_of("bf16[64, 16384]) { y = softmax(x)\n"),
+// The schedule of the first kernel of "graph g(<text>", as the pipeline lowers it.
+std::string chosen(const std::string& text, const std::string& arch = "sm_90a") {
+  const Target target = test::cuda_target_for(arch);
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\nreturn y }"), {});
+  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  kernel.schedule = choose_schedule(kernel, target);
+  test::expect_compiles_for(emit_cuda(kernel, target), {arch});
+  return print(kernel.schedule);
+}
+
+TEST(CudaReduce, RowsThatRegistersHoldStayThere) {
+  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
-  EXPECT_EQ(schedule_of("bf16[64, 32768]) { y = softmax(x)\n"),
+  EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
-  EXPECT_EQ(schedule_of("bf16[64, 65536]) { y = softmax(x)\n"),
+}
+
+// As few blocks as leave room for a second row on a multiprocessor.
+TEST(CudaReduce, LongRowsLieInSharedMemoryWhereTheyWouldBeReadAgain) {
+  const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
+  EXPECT_EQ(chosen(softmax),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
+  EXPECT_EQ(chosen(softmax, "sm_120"),
+            "reduce mapping=block threads=512 vector=8 cluster=2 persistent row_elements=64 shared_elements=48 "
+            "resident=2");
+  EXPECT_EQ(chosen(softmax, "sm_80"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=128 resident=1");
+  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
+  EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=8 cluster=2 persistent row_elements=128 shared_elements=112 "
+            "resident=2");
+  EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
+            "reduce mapping=block threads=512 vector=4 persistent row_elements=64 shared_elements=56 resident=2");
+  EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
             "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(schedule_of("f64[64, 65536]) { y = softmax(x)\n"),
-            "reduce mapping=block threads=512 vector=2 unroll=2 online");
+  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
+}
+
+TEST(CudaReduce, OneSweepOverLongRowsReadsThemAsTheyCome) {
+  const auto loss = [](const std::string& columns) {
+    return chosen("x: bf16[64, " + columns +
+                  "], t: i64[64]) { y = cross_entropy(cast(x, dtype=f32), t, reduction=\"none\")");
+  };
+  EXPECT_EQ(loss("50304"), "reduce mapping=block threads=512 vector=8 unroll=4 online");
+  EXPECT_EQ(loss("50257"), "reduce mapping=block threads=256 vector=8 peeled unroll=4 online");
 }
 
 // The kernel of a graph with the first of its candidates that `wanted` takes.

@@ -56,9 +56,7 @@ int ReduceEmitter::resident() const {
   return shared_.empty() ? int{schedule_.peeled} : blocks();
 }
 
-int ReduceEmitter::blocks() const {
-  return resident_blocks(shared_row_bytes(kernel_, schedule_), schedule_.threads, target_);
-}
+int ReduceEmitter::blocks() const { return resident_blocks(kernel_, schedule_, target_); }
 
 void ReduceEmitter::check() const {
   const bool walks = has_outer(kernel_);

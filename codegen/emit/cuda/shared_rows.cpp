@@ -11,10 +11,10 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr std::int64_t kReserved = 1024;  // of each block, by the driver
-constexpr std::int64_t kOwn = 1024;       // partial results of up to 32 warps
-constexpr int kLeastRegisters = 40;       // of a thread
-constexpr int kMostBlocks = 8;            // on every multiprocessor
+constexpr std::int64_t kReserved = 1024;     // of each block, by the driver
+constexpr std::int64_t kWidestPartial = 16;  // bytes: a candidate of argmax
+constexpr int kLeastRegisters = 40;          // of a thread
+constexpr int kMostBlocks = 8;               // on every multiprocessor
 
 bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
   const Access& access = kernel.instr(load).access;
@@ -28,6 +28,14 @@ bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId
 
 std::int64_t thread_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
   return std::int64_t{schedule.shared_elements} * held_size(kernel, load);
+}
+
+// Static shared memory of a block, at most: each reduction has a buffer of its own, with a place for each warp and one
+// for the cluster.
+std::int64_t own_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                        [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
+  return reductions * kWidestPartial * (schedule.threads / 32 + 1);
 }
 
 }  // namespace
@@ -47,10 +55,15 @@ std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedu
   return bytes;
 }
 
-int resident_blocks(std::int64_t shared_bytes, int threads, const Target& target) {
-  const std::int64_t by_memory = (target.shared_memory_per_block + kReserved) / (shared_bytes + kReserved + kOwn);
-  const int by_registers = target.registers_per_block / (kLeastRegisters * threads);
-  return static_cast<int>(std::min<std::int64_t>({by_memory, by_registers, kMostBlocks}));
+std::int64_t shared_row_room(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target, int blocks) {
+  return (target.shared_memory_per_block + kReserved) / blocks - kReserved - own_bytes(kernel, schedule);
+}
+
+int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
+  const std::int64_t bytes = shared_row_bytes(kernel, schedule);
+  int blocks = std::min(kMostBlocks, target.registers_per_block / (kLeastRegisters * schedule.threads));
+  while (blocks > 0 && shared_row_room(kernel, schedule, target, blocks) < bytes) --blocks;
+  return blocks;
 }
 
 void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule) {

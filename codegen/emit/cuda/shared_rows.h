@@ -17,8 +17,10 @@ namespace tenon::codegen::cuda {
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule);
 /// Dynamic shared memory of a block.
 std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
-/// Blocks of `threads` with as much dynamic shared memory each that a multiprocessor has room for.
-int resident_blocks(std::int64_t shared_bytes, int threads, const Target& target);
+/// Dynamic shared memory that each of `blocks` blocks of a multiprocessor may have.
+std::int64_t shared_row_room(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target, int blocks);
+/// Blocks that a multiprocessor has room for.
+int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target);
 
 /// "bf16* s0 = …;": where this thread's vectors of each load begin.
 void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);

@@ -1,0 +1,110 @@
+// Rows that are read once although several sweeps go over them: in the registers of their team, of a cluster of blocks,
+// or in shared memory.
+#include <algorithm>
+
+#include "codegen/emit/cuda/held.h"
+#include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/rounds.h"
+#include "codegen/row_shape.h"
+#include "codegen/schedule_choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kMaxHeldBytes = 160;     // of a row, per thread: ten 16-byte vectors
+constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is used
+constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
+constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
+constexpr int kMostSharing = 4;        // blocks of a cluster whose shared memory has a row
+constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
+constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
+
+// Of one element of a row that would lie in shared memory; 0 when it cannot.
+std::int64_t shared_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::int64_t bytes = 0;
+  for (const InstrId load : cuda::shared_loads(kernel, schedule)) bytes += cuda::held_size(kernel, load);
+  return bytes;
+}
+
+// Bytes of a thread's share of the row that are in registers beside those in shared memory.
+std::int64_t beside_shared(const Kernel& kernel, const ReduceSchedule& schedule) {
+  return (schedule.row_elements - schedule.shared_elements) * held_bytes(kernel);
+}
+
+}  // namespace
+
+int team_of(const ReduceSchedule& schedule) {
+  switch (schedule.mapping) {
+    case RowMapping::thread: return 1;
+    case RowMapping::warp: return schedule.lanes;
+    case RowMapping::block: return schedule.threads * schedule.cluster;
+    case RowMapping::column: return schedule.threads / schedule.columns;
+  }
+  return 1;
+}
+
+void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most) {
+  const int team = team_of(schedule);
+  const std::int64_t vectors = shape.length / schedule.vector;  // a peeled row has elements beside them
+  const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
+  const std::int64_t bytes = elements * held_bytes(kernel);
+  if (elements == 0 || elements > most || bytes > kMaxHeldBytes) return;
+  schedule.persistent = true;
+  schedule.row_elements = static_cast<int>(elements);
+}
+
+std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  const RowShape shape = shape_of(kernel);
+  if (target.sm < 90 || chosen.mapping != RowMapping::block || chosen.persistent || !shape.known) return std::nullopt;
+  if (rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
+  ReduceSchedule schedule = chosen;
+  schedule.threads = kMostThreads;
+  schedule.online = false;
+  schedule.unroll = 1;
+  for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
+    for (schedule.cluster = 2; schedule.cluster <= kMostBlocks; schedule.cluster *= 2) {
+      hold_row(schedule, kernel, shape, elements);
+      if (schedule.persistent) {
+        const std::int64_t held = std::int64_t{schedule.cluster} * schedule.row_elements;
+        schedule.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
+        return schedule;
+      }
+    }
+  return std::nullopt;
+}
+
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks) {
+  const RowShape shape = shape_of(kernel);
+  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < (cluster > 1 ? 90 : 80)) return std::nullopt;
+  const std::int64_t bytes = shared_bytes(kernel, chosen);
+  if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
+  ReduceSchedule schedule = chosen;
+  schedule.cluster = cluster;
+  schedule.threads = threads;
+  schedule.resident = blocks;
+  schedule.online = false;
+  schedule.unroll = 1;
+  schedule.persistent = true;
+  const std::int64_t team = std::int64_t{threads} * cluster;
+  const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
+  schedule.row_elements = vectors * schedule.vector;
+  const std::int64_t room = cuda::shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
+  schedule.shared_elements =
+      static_cast<int>(std::min<std::int64_t>(schedule.row_elements, room / schedule.vector * schedule.vector));
+  const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
+  if (schedule.shared_elements <= 0 || beside_shared(kernel, schedule) > 4 * registers) return std::nullopt;
+  return schedule;
+}
+
+std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  if (rounds_of(kernel, chosen.online).sweeps.size() < 2 || widest_of(kernel) > 4) return std::nullopt;
+  for (const int blocks : {2, 1})
+    for (int cluster = 1; cluster <= kMostSharing; cluster *= 2)
+      if (const auto schedule = in_shared_memory(kernel, target, chosen, cluster, kMostThreads, blocks);
+          schedule && beside_shared(kernel, *schedule) <= kMostBesideShared)
+        return schedule;
+  return std::nullopt;
+}
+
+}  // namespace tenon::codegen
