@@ -22,23 +22,16 @@ struct __align__(16) transpose_tile {
     constexpr int piece = N < word ? N : word;
     pack<T, N> x;
 #pragma unroll
-    for (int i = 0; i < N; i += piece) {
-      const chunk<T, piece> part = *reinterpret_cast<const chunk<T, piece>*>(at(row, column + i));
-#pragma unroll
-      for (int j = 0; j < piece; ++j) x[i + j] = part.element[j];
-    }
+    for (int i = 0; i < N; i += piece)
+      *reinterpret_cast<pack<T, piece>*>(x.element + i) = *reinterpret_cast<const pack<T, piece>*>(at(row, column + i));
     return x;
   }
   template <int N>
   __device__ __forceinline__ void put(int row, int column, const pack<T, N>& x) {
     constexpr int piece = N < word ? N : word;
 #pragma unroll
-    for (int i = 0; i < N; i += piece) {
-      chunk<T, piece> part;
-#pragma unroll
-      for (int j = 0; j < piece; ++j) part.element[j] = x[i + j];
-      *reinterpret_cast<chunk<T, piece>*>(at(row, column + i)) = part;
-    }
+    for (int i = 0; i < N; i += piece)
+      *reinterpret_cast<pack<T, piece>*>(at(row, column + i)) = *reinterpret_cast<const pack<T, piece>*>(x.element + i);
   }
 };
 

@@ -45,15 +45,14 @@ struct block_index {
 // stores are seen (PTX ISA: griddepcontrol). Nothing of memory is touched before it.
 __device__ __forceinline__ void join_stream() {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
-  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
 #endif
 }
 
 //@ pack
-// N elements that one thread handles together.
+// N elements that one thread handles together, aligned as a whole where their number is a power of two.
 template <class T, int N>
-struct pack {
+struct __align__((N & (N - 1)) == 0 ? N * sizeof(T) : alignof(T)) pack {
   T element[N];
   __device__ __forceinline__ T& operator[](int j) { return element[j]; }
   __device__ __forceinline__ const T& operator[](int j) const { return element[j]; }
