@@ -131,8 +131,9 @@ __device__ __forceinline__ void store_streaming(T* __restrict__ p, const pack<T,
   using word = typename word_of<aligned * (int)sizeof(T)>::type;
 #pragma unroll
   for (int i = 0; i < N; i += aligned) {
-    word w;
-    memcpy(&w, x.element + i, sizeof(w));
-    __stcs(reinterpret_cast<word*>(p + i), w);
+    pack<T, aligned> piece;
+#pragma unroll
+    for (int j = 0; j < aligned; ++j) piece[j] = x[i + j];
+    __stcs(reinterpret_cast<word*>(p + i), *reinterpret_cast<const word*>(&piece));
   }
 }
