@@ -54,7 +54,7 @@ std::string text(const ReduceSchedule& s) {
                      s.online ? " online" : "", s.streaming ? " streaming" : "", s.persistent ? " persistent" : "",
                      unless("row_elements", s.row_elements, 0), unless("shared_elements", s.shared_elements, 0),
                      unless("resident", s.resident, 0), unless("grain", s.grain, 0), unless("splits", s.splits, 1),
-                     unless("walkers", s.walkers, 0), s.ahead ? " ahead" : "");
+                     unless("walkers", s.walkers, 0), unless("ahead", s.ahead, 0));
 }
 
 std::string text(const ContractSchedule& s) {

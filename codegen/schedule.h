@@ -58,7 +58,7 @@ struct ReduceSchedule {
   std::int64_t grain = 0;   ///< CPU: rows of one task
   int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
   int walkers = 0;          ///< CUDA, block, with outer reductions: blocks that walk over all rows
-  bool ahead = false;       ///< with walkers: a row is loaded while the one before it is worked on
+  int ahead = 0;  ///< with walkers: rows under way while one is worked on; one in registers, more in shared memory
 };
 
 enum class MainLoop : std::uint8_t {

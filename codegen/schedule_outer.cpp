@@ -2,6 +2,7 @@
 // the rows, each with a row in its registers and the outer reductions beside it.
 #include <algorithm>
 
+#include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
@@ -9,7 +10,10 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kOwnRegisters = 23;  // of a thread, beside what it holds: what the compiler took of gradients of norms
+// Of a thread, beside what it holds: what the compiler took of gradients of norms before it spilled. Two values that
+// are computed of an element live on into the next sweep.
+constexpr int kOwnRegisters = 7, kLeastOwnRegisters = 23;
+constexpr int kValuesPerElement = 2;
 
 std::int64_t row_length(const Kernel& kernel) {
   Dim length(1);
@@ -26,14 +30,15 @@ std::int64_t most_rows(const Kernel& kernel) {
   return rows.bounds(kernel.symbols).max;
 }
 
-// Registers of a thread for each element of its row: what is held, the next row's, and the outer reductions.
-double registers_per_element(const Kernel& kernel, bool ahead) {
+// Registers of a thread for each element of its row: what is held, the next row's if it waits there, and the outer
+// reductions.
+double registers_per_element(const Kernel& kernel, bool next) {
   const std::size_t inner = kernel.axes.size() - 1;
   double bytes = static_cast<double>(held_bytes(kernel));
   for (const Instr& instr : kernel.body) {
     const bool varies = (instr.depends >> inner & 1) != 0;
     const bool of_row = (instr.depends & ~(std::uint64_t{1} << inner)) != 0;
-    if (instr.kind == InstrKind::load && varies && of_row && ahead)
+    if (instr.kind == InstrKind::load && varies && of_row && next)
       bytes += static_cast<double>(size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
     if (instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced)
       bytes += static_cast<double>(size_of(compute_type(instr.dtype)));
@@ -51,9 +56,12 @@ ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Targ
   return schedule;
 }
 
+// Whether `resident` threads have the registers that they take, and their blocks the shared memory.
 bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target, int resident) {
-  const double registers = schedule.row_elements * registers_per_element(kernel, schedule.ahead) + kOwnRegisters;
-  return registers <= static_cast<double>(target.registers_per_block) / resident;
+  const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * schedule.row_elements);
+  const double registers = schedule.row_elements * registers_per_element(kernel, schedule.ahead == 1) + own;
+  return registers <= static_cast<double>(target.registers_per_block) / resident &&
+         (schedule.ahead < 2 || cuda::fits_ring(kernel, schedule, target));
 }
 
 int threads_for(std::int64_t vectors, int most) {
@@ -73,10 +81,11 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
                                       size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
   schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
-  // Half of an SM's threads leave each 64 registers, a quarter 128.
-  for (const bool ahead : {true, false})
-    for (const int resident : {1024, 512})
-      for (const int most : {512, 1024}) {
+  // Half of an SM's threads leave each 64 registers, a quarter 128. Threads meet for every row: few that hold many
+  // elements wait less than many that hold few.
+  for (const int ahead : {1, 0})
+    for (const int most : {256, 512, 1024})
+      for (const int resident : {1024, 512}) {
         schedule.ahead = ahead;
         const ReduceSchedule held = held_by(schedule, kernel, target, threads_for(vectors, most), resident);
         if (held.threads <= resident && fits(held, kernel, target, resident)) return held;
@@ -88,14 +97,18 @@ std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Targe
                                                const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
-    for (const bool ahead : {true, false}) {
-      if (threads < 32 || threads > 1024 || threads % 32 != 0) continue;
-      for (const int resident : {512, 1024, 2048}) {
+    for (const int resident : {256, 512, 768, 1024})
+      for (const int ahead : {0, 1, 2, 3, 4}) {
+        if (threads < 32 || threads > resident || threads % 32 != 0) continue;
+        if (threads > chosen.threads && threads > row_length(kernel) / chosen.vector) continue;  // some have nothing
         ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
         other.ahead = ahead;
+        if (!fits(other, kernel, target, resident)) continue;
+        result.push_back(other);
+        if (threads != chosen.threads || other.walkers != chosen.walkers) continue;
+        other.streaming = true;
         result.push_back(other);
       }
-    }
   return result;
 }
 

@@ -64,6 +64,24 @@ __device__ __forceinline__ T reduce_block(T x, Combine combine) {
   return x;
 }
 
+//@ leave_warps
+// Over a block in two steps, with the caller's barrier between them, which several reductions can share: one part for
+// each warp, then all of them in order.
+template <class T, class Combine>
+__device__ __forceinline__ void leave_warps(T* parts, T x, Combine combine) {
+  x = reduce_lanes<32>(x, combine);
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+}
+
+//@ combine_warps
+template <int warps, class T, class Combine>
+__device__ __forceinline__ T combine_warps(const T* parts, Combine combine) {
+  T x = parts[0];
+#pragma unroll
+  for (int warp = 1; warp < warps; ++warp) x = combine(x, parts[warp]);
+  return x;
+}
+
 //@ meet_cluster
 // A barrier of all threads of a cluster; what they stored before it is seen behind it (PTX ISA: barrier.cluster).
 __device__ __forceinline__ void meet_cluster() {

@@ -88,9 +88,24 @@ struct word_of<8> { using type = uint2; };
 template <>
 struct word_of<16> { using type = uint4; };
 
+//@ under_way
+// N elements in the words that they are loaded in: whoever took them apart would wait for them.
+template <class T, int N, int aligned>
+struct under_way {
+  typename word_of<aligned * (int)sizeof(T)>::type word[N / aligned];
+};
+
+//@ arrived
+template <class T, int N, int aligned>
+__device__ __forceinline__ pack<T, N> arrived(const under_way<T, N, aligned>& from) {
+  pack<T, N> x;
+  memcpy(x.element, from.word, sizeof(from.word));
+  return x;
+}
+
 //@ load_now
 // As load, but where it stands: an ordinary load of memory, which no compiler moves behind a barrier as it does those of
-// read-only memory.
+// read-only memory. Nothing waits for it until it is taken apart (arrived).
 __device__ __forceinline__ void load_word(unsigned char& w, const unsigned char* p) {
   unsigned short wide;
   asm volatile("ld.global.u8 %0, [%1];" : "=h"(wide) : "l"(p) : "memory");
@@ -112,14 +127,12 @@ __device__ __forceinline__ void load_word(uint4& w, const uint4* p) {
                : "memory");
 }
 template <int N, int aligned, class T>
-__device__ __forceinline__ pack<T, N> load_now(const T* __restrict__ p) {
-  pack<T, N> x;
+__device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict__ p) {
+  under_way<T, N, aligned> x;
 #pragma unroll
   for (int i = 0; i < N; i += aligned) {
     using word = typename word_of<aligned * (int)sizeof(T)>::type;
-    word w;
-    load_word(w, reinterpret_cast<const word*>(p + i));
-    memcpy(x.element + i, &w, sizeof(w));
+    load_word(x.word[i / aligned], reinterpret_cast<const word*>(p + i));
   }
   return x;
 }

@@ -2,6 +2,7 @@
 // over columns.
 #include "codegen/schedule.h"
 #include "tests/codegen/cuda_numerics.h"
+#include "tests/codegen/text_checks.h"
 
 namespace tenon::codegen {
 namespace {
@@ -9,7 +10,7 @@ namespace {
 ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
 
 // Fewer blocks than rows, so that each walks over several.
-Adjust walkers(int count, bool ahead = true) {
+Adjust walkers(int count, int ahead = 1) {
   return [=](Kernel& kernel) {
     ReduceSchedule& schedule = reduce_schedule(kernel);
     ASSERT_GT(schedule.walkers, 0) << print(kernel);
@@ -37,7 +38,7 @@ std::string norm_backward(const std::string& dtype, const std::string& rows, con
 
 TEST(CudaOuterNumerics, GradientsOfANormAreOneKernel) {
   for (const char* dtype : {"f32", "bf16"})
-    for (const bool ahead : {true, false}) {
+    for (const int ahead : {0, 1, 2, 3}) {
       const CudaKernel run = expect_right(norm_backward(dtype, "17", "96"), {}, walkers(5, ahead));
       EXPECT_EQ(run.source.launch.grid_x.str(), "5");
       test::expect_compiles_everywhere(run.source);
@@ -47,6 +48,16 @@ TEST(CudaOuterNumerics, GradientsOfANormAreOneKernel) {
 TEST(CudaOuterNumerics, AnyNumberOfRows) {
   for (const std::int64_t rows : {0, 1, 2, 19})
     expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4));
+  for (const std::int64_t rows : {2, 19})
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4, 3));
+}
+
+TEST(CudaOuterNumerics, RowsInSharedMemoryThatThreadsDoNotFill) {
+  expect_right(norm_backward("bf16", "14", "1288"), {}, [](Kernel& kernel) {
+    walkers(3, 2)(kernel);
+    reduce_schedule(kernel).threads = 64;
+    reduce_schedule(kernel).row_elements = 24;
+  });
 }
 
 TEST(CudaOuterNumerics, RowsThatNoVectorDivides) {
@@ -60,8 +71,11 @@ TEST(CudaOuterNumerics, RowsThatNoVectorDivides) {
 }
 
 TEST(CudaOuterNumerics, OneReductionARow) {  // its buffer is used again by the next row
-  expect_right("graph g(x: f32[23, 64]) { r = max(x, axis=1, keepdims=true); c = sum(x, axis=0); return sub(x, r), c }",
-               {}, walkers(3));
+  const CudaKernel run = expect_right(
+      "graph g(x: f32[23, 64]) { r = max(x, axis=1, keepdims=true); c = sum(x, axis=0); return sub(x, r), c }", {},
+      walkers(3));
+  test::expect_lines(run.source.text,
+                     {"part1[2][", "leave_warps(part1[turn], a1,", "__syncthreads();", "combine_warps<", "turn ^= 1;"});
 }
 
 TEST(CudaOuterNumerics, WhatARowsReductionsMakeIsReducedOverRows) {

@@ -10,8 +10,11 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kColumns = 32, kThreads = 256;  // of a block of the second function: neighbours, and all
-constexpr int kPartialBytes = 16;             // at most, of an accumulator
+constexpr int kColumns = 32;       // neighbours of a block of the second function
+constexpr int kPartialBytes = 16;  // at most, of an accumulator
+
+// Of the second function: enough that each loads its parts, which are few, in one go.
+int finishing_threads(const Rows& rows) { return rows.schedule.walkers > 64 ? 1024 : 256; }
 
 // Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
 std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
@@ -21,6 +24,13 @@ std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type
 }
 
 Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
+
+// Elements of an accumulator that are stored together.
+int part_width(const Rows& rows, InstrId id) {
+  if (combination_of(rows, id).is_arg) return 1;
+  const auto bytes = static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
+  return std::min(rows.schedule.vector, 16 / bytes);
+}
 
 }  // namespace
 
@@ -47,13 +57,12 @@ void declare_outer(Writer& out, const Rows& rows, int chunks) {
 
 void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
   const int opened = walk.open_elements();
-  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", rows.schedule.vector));
   const std::string length = parenthesized(dim_text(rows.length, rows.names));
   std::size_t slot = 0;
   for (InstrId id : outer_reductions(rows))
-    out.line(fmt::format("({})[blockIdx.x * {} + {} + j] = a{}[c][j];",
-                         parts_of(rows, slot++, combination_of(rows, id).type), length, rows.element(), id));
-  out.close();
+    out.line(fmt::format("store<{}, {}>({} + blockIdx.x * {} + {}, a{}[c]);", rows.schedule.vector,
+                         part_width(rows, id), parts_of(rows, slot++, combination_of(rows, id).type), length,
+                         rows.element(), id));
   walk.close(opened);
 }
 
@@ -61,7 +70,8 @@ Finisher outer_finisher(const Rows& rows) {
   const Kernel& kernel = rows.kernel;
   const std::vector<InstrId> all = outer_reductions(rows);
   Finisher result;
-  result.block = kThreads;
+  const int threads = finishing_threads(rows);
+  result.block = threads;
   result.grid = blocks_of(rows.length, kColumns);
   result.scratch_bytes =
       rows.length * Dim(std::int64_t{rows.schedule.walkers} * kPartialBytes * static_cast<std::int64_t>(all.size()));
@@ -78,9 +88,13 @@ Finisher outer_finisher(const Rows& rows) {
     const Combination how = combination_of(rows, id);
     out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
     out.line(fmt::format("a{}[0] = combine_parts<{}, {}>({} + place, {}, member, {}, {});", id, rows.schedule.walkers,
-                         kThreads / kColumns, parts_of(rows, slot, how.type), length,
+                         threads / kColumns, parts_of(rows, slot, how.type), length,
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
-    emit_result(out, rows, id, fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, kThreads, id, how.function));
+  }
+  for (InstrId id : all) {
+    emit_result(
+        out, rows, id,
+        fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, threads, id, combination_of(rows, id).function));
     defined[static_cast<std::size_t>(id)] = true;
   }
   std::vector<InstrId> roots;

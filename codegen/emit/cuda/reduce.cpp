@@ -9,6 +9,7 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
+#include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/vectorize.h"
@@ -64,6 +65,9 @@ void ReduceEmitter::check() const {
   TENON_CHECK(!walks || (schedule_.mapping == RowMapping::block && schedule_.persistent && !schedule_.peeled &&
                          schedule_.splits == 1 && schedule_.cluster == 1),
               "a row that is walked over is in the registers of a block");
+  TENON_CHECK(schedule_.ahead == 0 || walks, "rows are under way where blocks walk over them");
+  TENON_CHECK(schedule_.ahead < 2 || fits_ring(kernel_, schedule_, target_),
+              "rows in shared memory are of whole vectors, copied asynchronously");
   TENON_CHECK(schedule_.peeled ? peeled_ != nullptr && schedule_.vector > 1
                                : power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector, kernel_.symbols) ==
                                      schedule_.vector,
@@ -125,7 +129,11 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
     out_.line(fmt::format("{} shift{} = 0;", type, sweep.online->sum));
   }
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
-  for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
+  if (schedule_.walkers > 0) {
+    emit_collected_together(sweep.reduces);
+  } else {
+    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
+  }
   if (sweep.online) emit_online_result(*sweep.online);
 }
 

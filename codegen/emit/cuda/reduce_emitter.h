@@ -1,5 +1,6 @@
 // Writes one Reduce kernel whose rows are shared by the threads of a team: reduce.cpp has the sweeps, reduce_walk.cpp
-// the blocks that walk over many rows, reduce_held.cpp what is kept of a row from one sweep to the next.
+// the blocks that walk over many rows, reduce_ahead.cpp what they load of the next ones, reduce_held.cpp what is kept
+// of a row from one sweep to the next.
 #pragma once
 
 #include <string>
@@ -44,13 +45,24 @@ class ReduceEmitter {
   // The block's rows, one after the other.
   Source emit_walk();
   bool varies_by_row(InstrId id) const;
-  std::vector<InstrId> elements_of(const std::vector<InstrId>& loads) const;
-  // Declares next<id> of what is loaded ahead: these loads, and those that there are once for each row, which no sweep
-  // then loads.
-  std::vector<InstrId> take_ahead(std::vector<InstrId> loads);
-  // The row numbered `text`, if there is one, into next<id>.
-  void emit_ahead(const std::string& text, const std::vector<InstrId>& loads);
-  void copy_ahead(const std::vector<InstrId>& loads);
+  // How many buffers the warps' parts of a row's reductions have: "part<id>[turn]".
+  int part_turns() const;
+  void declare_parts();
+  // The row's results, behind one barrier.
+  void emit_collected_together(const std::vector<InstrId>& reduces);
+
+  // ---- rows under way (reduce_ahead.cpp) ----
+
+  // In front of the loop over rows, the first rows: these loads, and what there is once for each row.
+  void begin_ahead(const std::vector<InstrId>& loads);
+  // The row's elements in x<id>, and the next row that has no place yet on its way.
+  void take_row();
+  // What is loaded of row number `row`, which is there, into next<id>.
+  void emit_waiting(const std::string& row);
+  std::string waiting_type(InstrId id) const;
+  std::string waiting_load(InstrId id, int vector, int width) const;
+  // Row number `row`, if there is one, into slot number `slot` of the ring.
+  void emit_row_copy(const std::string& row, const std::string& slot);
 
   // ---- elements in registers, and in shared memory (reduce_held.cpp) ----
 
@@ -67,8 +79,8 @@ class ReduceEmitter {
   std::string loaded(InstrId id, const Names& names) const;
   // Declares points.held, which are loads, and fills them.
   void emit_loads(const Points& points);
-  // Fills <name><id> with these loads. `function`: of the prelude, for those that are vectors.
-  void fill(const std::vector<InstrId>& loads, const std::string& name, const char* function = "load");
+  // Fills <name><id> with these loads; `waiting`: whose vectors are of waiting_type.
+  void fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting = false);
   void emit_copies();
   void emit_shared_points(Points points);
 
@@ -80,8 +92,9 @@ class ReduceEmitter {
   const Access* peeled_ =
       schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
   std::vector<Held> held_;
-  std::vector<InstrId> shared_;  // held loads whose first vectors are in shared memory
-  std::vector<InstrId> edges_;   // loads of the edge, in e<id>
+  std::vector<InstrId> shared_;            // held loads whose first vectors are in shared memory
+  std::vector<InstrId> edges_;             // loads of the edge, in e<id>
+  std::vector<InstrId> waiting_, copied_;  // loads of rows under way: in registers, and in the ring
   Writer out_{1};
   Walk walk_{out_, rows_, team_, peeled_};
 };

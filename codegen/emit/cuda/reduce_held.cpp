@@ -64,7 +64,7 @@ void ReduceEmitter::emit_loads(const Points& points) {
   fill(points.held, "x");
 }
 
-void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& name, const char* function) {
+void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting) {
   if (loads.empty()) return;
   const Points points = points_of({}, loads);
   const int opened = walk_.open_elements();
@@ -73,7 +73,8 @@ void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& n
     if (const int width = width_of(kernel_, access, points); width != 0) {
       out_.line(fmt::format(
           "{}{}[c] = {};", name, id,
-          guarded_load(kernel_, access, points.vector, width, rows_.names, points.peeled != nullptr, function)));
+          waiting ? waiting_load(id, points.vector, width)
+                  : guarded_load(kernel_, access, points.vector, width, rows_.names, points.peeled != nullptr)));
       continue;
     }
     out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));

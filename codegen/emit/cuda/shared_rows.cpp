@@ -16,16 +16,6 @@ constexpr std::int64_t kWidestPartial = 16;  // bytes: a candidate of argmax
 constexpr int kLeastRegisters = 40;          // of a thread
 constexpr int kMostBlocks = 8;               // on every multiprocessor
 
-bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
-  const Access& access = kernel.instr(load).access;
-  const int inner = static_cast<int>(kernel.axes.size()) - 1;
-  const Access* reference = schedule.peeled ? peel_reference(kernel) : nullptr;
-  const int width = reference != nullptr ? peeled_width(access, *reference, inner, schedule.vector, kernel)
-                                         : vector_width(access, inner, schedule.vector, kernel);
-  const std::int64_t bytes = std::int64_t{schedule.vector} * held_size(kernel, load);
-  return access.guards.empty() && width == schedule.vector && bytes >= 4 && bytes <= 16;
-}
-
 std::int64_t thread_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
   return std::int64_t{schedule.shared_elements} * held_size(kernel, load);
 }
@@ -39,6 +29,16 @@ std::int64_t own_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
 }
 
 }  // namespace
+
+bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  const Access& access = kernel.instr(load).access;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const Access* reference = schedule.peeled ? peel_reference(kernel) : nullptr;
+  const int width = reference != nullptr ? peeled_width(access, *reference, inner, schedule.vector, kernel)
+                                         : vector_width(access, inner, schedule.vector, kernel);
+  const std::int64_t bytes = std::int64_t{schedule.vector} * held_size(kernel, load);
+  return access.guards.empty() && width == schedule.vector && bytes >= 4 && bytes <= 16;
+}
 
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   std::vector<InstrId> loads;

@@ -12,6 +12,8 @@
 
 namespace tenon::codegen::cuda {
 
+/// Whether `load` gives every thread whole vectors that one asynchronous copy each can bring.
+bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load);
 /// The loads that several sweeps use, in definition order: what a row has in shared memory. Empty when it cannot be
 /// there: something else is held as well, or a load is not of whole vectors.
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule);

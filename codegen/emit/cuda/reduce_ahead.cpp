@@ -1,0 +1,118 @@
+// Rows under way: what a block loads of the rows that it walks over next while it works on one. One row waits in
+// registers, in the words of its loads; more lie in shared memory, where asynchronous copies bring them, to each thread
+// its own vectors, which need no barrier. See reduce_emitter.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/reduce_emitter.h"
+#include "codegen/emit/cuda/rows_ring.h"
+#include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/vectors.h"
+
+namespace tenon::codegen::cuda {
+
+void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
+  (schedule_.ahead > 1 ? copied_ : waiting_) = loads;
+  for (Sweep& sweep : rows_.rounds.sweeps) {  // what there is once for each row, which no sweep then loads
+    auto& before = sweep.before;
+    const auto once = std::stable_partition(before.begin(), before.end(), [&](InstrId id) {
+      return kernel_.instr(id).kind != InstrKind::load || !operands_of(kernel_.instr(id)).empty() || !varies_by_row(id);
+    });
+    waiting_.insert(waiting_.end(), once, before.end());
+    before.erase(once, before.end());
+  }
+  for (InstrId id : waiting_)
+    out_.line(fmt::format("{} next{}{};", waiting_type(id), id,
+                          element_level(kernel_, id) ? fmt::format("[{}]", walk_.chunks()) : ""));
+  if (rows_.count.bounds(kernel_.symbols).min >= schedule_.walkers) {
+    emit_waiting("blockIdx.x");
+  } else if (!waiting_.empty()) {
+    out_.open(fmt::format("if (blockIdx.x < {}) {{", dim_text(rows_.count, rows_.names)));
+    emit_waiting("blockIdx.x");
+    out_.close();
+  }
+  if (copied_.empty()) return;
+  declare_ring(out_, kernel_, schedule_);
+  out_.unrolled(fmt::format("for (int slot = 0; slot < {}; ++slot) {{", schedule_.ahead));
+  emit_row_copy(fmt::format("blockIdx.x + slot * {}", schedule_.walkers), "slot");
+  out_.close();
+  out_.line("int slot = 0;");
+}
+
+void ReduceEmitter::take_row() {
+  if (!copied_.empty()) {
+    out_.line(fmt::format("const int before = slot == 0 ? {} : slot - 1;", schedule_.ahead), "read, and free");
+    emit_row_copy(fmt::format("row + {}", schedule_.ahead * schedule_.walkers), "before");
+  }
+  for (InstrId id : waiting_) {
+    if (element_level(kernel_, id)) {
+      out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", walk_.chunks()));
+      out_.line(fmt::format("x{0}[c] = arrived(next{0}[c]);", id));
+      out_.close();
+    } else {
+      out_.line(
+          fmt::format("const {} v{} = {};", value_type(kernel_.instr(id).dtype), id,
+                      decoded(fmt::format("arrived(next{})[0]", id), stored_dtype(kernel_, kernel_.instr(id).access))));
+    }
+  }
+  const std::string last = parenthesized(dim_text(rows_.count, rows_.names)) + " - 1";
+  emit_waiting(fmt::format("min(row + {}, ({}){})", schedule_.walkers, unsigned_index_type(kernel_), last));
+  if (copied_.empty()) return;
+  out_.line(fmt::format("wait_copies<{}>();", schedule_.ahead));
+  const int opened = walk_.open_elements();
+  for (InstrId id : copied_)
+    out_.line(
+        fmt::format("x{0}[c] = load<{1}, {1}>(s{0} + {2});", id, schedule_.vector, ring_place(schedule_, "slot")));
+  walk_.close(opened);
+}
+
+std::string ReduceEmitter::waiting_type(InstrId id) const {
+  const std::string type = held_type(kernel_, id);
+  if (!element_level(kernel_, id)) return fmt::format("under_way<{}, 1, 1>", type);
+  const int width = width_of(kernel_, kernel_.instr(id).access, points_of({}, waiting_));
+  return width == 0 ? fmt::format("pack<{}, {}>", type, schedule_.vector)
+                    : fmt::format("under_way<{}, {}, {}>", type, schedule_.vector, width);
+}
+
+std::string ReduceEmitter::waiting_load(InstrId id, int vector, int width) const {
+  const Access& access = kernel_.instr(id).access;
+  const std::string load = fmt::format("load_now<{}, {}>({})", vector, width, address(kernel_, access, rows_.names));
+  const std::string guard = guard_text(access.guards, rows_.names);
+  return guard.empty() ? load : fmt::format("{} ? {} : {}{{}}", guard, load, waiting_type(id));
+}
+
+void ReduceEmitter::emit_waiting(const std::string& row) {
+  if (waiting_.empty()) return;
+  out_.open("{");
+  out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
+  decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
+  std::vector<InstrId> elements;
+  for (InstrId id : waiting_) {
+    if (element_level(kernel_, id)) {
+      elements.push_back(id);
+    } else {
+      out_.line(fmt::format("next{} = {};", id, waiting_load(id, 1, 1)));
+    }
+  }
+  fill(elements, "next", true);
+  out_.close();
+}
+
+void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slot) {
+  out_.open("{");
+  out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
+  out_.open(fmt::format("if (ahead < {}) {{", dim_text(rows_.count, rows_.names)));
+  decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
+  const int opened = walk_.open_elements();
+  for (InstrId id : copied_)
+    out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
+                          ring_place(schedule_, slot), address(kernel_, kernel_.instr(id).access, rows_.names)));
+  walk_.close(opened);
+  out_.close();
+  out_.close();
+  out_.line("commit_copies();");
+}
+
+}  // namespace tenon::codegen::cuda

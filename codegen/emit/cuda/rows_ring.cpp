@@ -1,0 +1,80 @@
+// See rows_ring.h.
+#include "codegen/emit/cuda/rows_ring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/held.h"
+#include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/rounds.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+std::int64_t slot_elements(const ReduceSchedule& schedule) {
+  return std::int64_t{schedule.threads} * schedule.row_elements;
+}
+
+std::int64_t load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  return (schedule.ahead + 1) * slot_elements(schedule) * held_size(kernel, load);
+}
+
+bool varies_by_row(const Kernel& kernel, InstrId load) {
+  std::uint64_t kept = 0;
+  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (!kernel.axes[axis].reduced) kept |= std::uint64_t{1} << axis;
+  return (kernel.instr(load).depends & kept) != 0;
+}
+
+// The second buffers of reductions that take turns, at most.
+std::int64_t turn_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                        [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
+  return reductions * 16 * (schedule.threads / 32);
+}
+
+}  // namespace
+
+std::vector<InstrId> ring_loads(const Kernel& kernel) {
+  const Rounds rounds = rounds_of(kernel);
+  std::vector<InstrId> loads;
+  if (!rounds.sweeps.empty()) loads = rounds.sweeps[0].instrs;
+  for (const Held& held : held_values(kernel, rounds)) loads.push_back(held.value);
+  std::erase_if(loads, [&](InstrId id) { return !is_plain_load(kernel, id) || !varies_by_row(kernel, id); });
+  std::sort(loads.begin(), loads.end());
+  loads.erase(std::unique(loads.begin(), loads.end()), loads.end());
+  return loads;
+}
+
+std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::int64_t bytes = 0;
+  if (schedule.ahead > 1)
+    for (InstrId load : ring_loads(kernel)) bytes += load_bytes(kernel, schedule, load);
+  return bytes;
+}
+
+bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
+  const std::vector<InstrId> loads = ring_loads(kernel);
+  const int blocks = std::max(1, schedule.walkers / target.multiprocessors);
+  return target.sm >= 80 && !loads.empty() &&
+         std::all_of(loads.begin(), loads.end(), [&](InstrId load) { return whole_vectors(kernel, schedule, load); }) &&
+         ring_bytes(kernel, schedule) + turn_bytes(kernel, schedule) <=
+             shared_row_room(kernel, schedule, target, blocks);
+}
+
+void declare_ring(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule) {
+  out.line("extern __shared__ __align__(16) unsigned char shared[];");
+  std::int64_t offset = 0;
+  for (InstrId load : ring_loads(kernel)) {
+    out.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel, load), load,
+                         offset == 0 ? "" : fmt::format(" + {}", offset), schedule.vector));
+    offset += load_bytes(kernel, schedule, load);
+  }
+}
+
+std::string ring_place(const ReduceSchedule& schedule, const std::string& slot) {
+  return fmt::format("{} * {} + c * {}", slot, slot_elements(schedule), schedule.threads * schedule.vector);
+}
+
+}  // namespace tenon::codegen::cuda

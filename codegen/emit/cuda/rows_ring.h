@@ -1,0 +1,27 @@
+// Rows that a block walks over (outer.h), in shared memory before it comes to them: a ring of one slot for each row
+// under way and one for the row in hand. Filled by asynchronous copies, each thread's vectors by itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/emit/cuda/writer.h"
+#include "codegen/kernel.h"
+#include "codegen/target.h"
+
+namespace tenon::codegen::cuda {
+
+/// The loads of a row's elements that the block has from the start, in definition order.
+std::vector<InstrId> ring_loads(const Kernel& kernel);
+/// Dynamic shared memory of a block; 0 with fewer than two rows under way, which are in registers.
+std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
+/// Whether there is a ring of schedule.ahead rows on `target`, of which each multiprocessor has room for its blocks'.
+bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target);
+
+/// "bf16* s1 = …;": where this thread's vectors of each load begin.
+void declare_ring(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);
+/// Chunk `c` of a load in slot `slot`: so many elements on.
+std::string ring_place(const ReduceSchedule& schedule, const std::string& slot);
+
+}  // namespace tenon::codegen::cuda

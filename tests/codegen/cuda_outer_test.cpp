@@ -1,0 +1,102 @@
+// The schedules and the text of kernels whose blocks walk over the rows: gradients of norms, as the pipeline lowers
+// them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "codegen/kernel.h"
+#include "codegen/schedule.h"
+#include "codegen/source.h"
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
+#include "tests/codegen/compile_everywhere.h"
+#include "tests/codegen/text_checks.h"
+
+namespace tenon::codegen {
+namespace {
+
+Kernel norm_backward(int columns, const Target& target, const std::string& rows = "16384") {
+  const std::string tensor = "bf16[" + rows + ", " + std::to_string(columns) + "]";
+  ir::PlanOptions options;
+  options.mixed_order = true;
+  const ir::Plan plan =
+      ir::make_plan(ir::parse("graph g(dy: " + tensor + ", x: " + tensor + ", w: bf16[" + std::to_string(columns) +
+                              "], mean: f32[" + rows + ", 1], rstd: f32[" + rows + R"(, 1]) {
+  g = cast(dy, dtype=f32)
+  normal = mul(sub(cast(x, dtype=f32), mean), rstd)
+  scaled = mul(g, cast(w, dtype=f32))
+  along = mean(scaled, axis=1, keepdims=true)
+  across = mean(mul(scaled, normal), axis=1, keepdims=true)
+  dx = cast(mul(rstd, sub(sub(scaled, along), mul(normal, across))), dtype=bf16)
+  dw = sum(mul(g, normal), axis=0)
+  db = sum(g, axis=0)
+  return dx, dw, db
+})"),
+                    options);
+  EXPECT_EQ(plan.groups.size(), 1U) << ir::print(plan);
+  return lower(plan, 0, unspecialized(plan), target);
+}
+
+const Target kTarget = test::cuda_target_for("sm_90a");
+
+TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
+  const auto schedule_of = [](int columns) { return print(norm_backward(columns, kTarget).schedule); };
+  EXPECT_EQ(schedule_of(1024),
+            "reduce mapping=block threads=128 vector=8 persistent row_elements=8 walkers=1056 ahead=1");
+  EXPECT_EQ(schedule_of(4096),
+            "reduce mapping=block threads=256 vector=8 persistent row_elements=16 walkers=264 ahead=1");
+}
+
+// A row's two sums share a barrier, behind which others may still read the parts of the row before.
+TEST(CudaOuter, OneBarrierARow) {
+  const std::string text = test::kernel_part(emit_cuda(norm_backward(4096, kTarget), kTarget).text);
+  const std::string row = text.substr(text.find("for (u32 row"), text.find("turn ^= 1;") - text.find("for (u32 row"));
+  const std::size_t barrier = row.find("__syncthreads();");
+  ASSERT_NE(barrier, std::string::npos) << row;
+  EXPECT_EQ(row.find("__syncthreads();", barrier + 1), std::string::npos) << row;
+}
+
+// What was loaded is not touched before its row: taking its words apart would wait for them.
+TEST(CudaOuter, TheNextRowWaitsInTheWordsOfItsLoads) {
+  const std::string text = emit_cuda(norm_backward(4096, kTarget), kTarget).text;
+  test::expect_lines(text, {"under_way<bf16, 8, 8> next", "for (u32 row = blockIdx.x; row < 16384; row += 264) {",
+                            "= arrived(next", "const u32 ahead = min(row + 264, (u32)16384 - 1);", "= load_now<8, 8>(",
+                            "leave_warps(", "__syncthreads();"});
+}
+
+TEST(CudaOuter, MoreRowsLieInSharedMemory) {
+  Kernel kernel = norm_backward(4096, kTarget);
+  std::get<ReduceSchedule>(kernel.schedule).ahead = 2;
+  const Source source = emit_cuda(kernel, kTarget);
+  test::expect_lines(
+      source.text,
+      {"(bf16*)(shared) + threadIdx.x * 8;", "for (int slot = 0; slot < 2; ++slot) {",
+       "const u32 ahead = blockIdx.x + slot * 264;", "copy_async<16>(", "commit_copies();",
+       "for (u32 row = blockIdx.x;", "const int before = slot == 0 ? 2 : slot - 1;", "const u32 ahead = row + 528;",
+       "if (ahead < 16384) {", " + before * 4096 + c * 2048, ", "commit_copies();", "wait_copies<2>();",
+       " + slot * 4096 + c * 2048);", "__syncthreads();", "slot = slot == 2 ? 0 : slot + 1;"});
+  EXPECT_EQ(source.launch.shared_bytes, 2 * 3 * 4096 * 2);
+}
+
+TEST(CudaOuter, EveryCandidateCompiles) {
+  for (const char* arch : {"sm_75", "sm_90a"}) {
+    const Target target = test::cuda_target_for(arch);
+    Kernel kernel = norm_backward(2048, target);
+    const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
+    const auto shared = std::count_if(candidates.begin(), candidates.end(), [](const Schedule& schedule) {
+      return std::get<ReduceSchedule>(schedule).ahead > 1;
+    });
+    EXPECT_EQ(shared > 0, target.sm >= 80);  // asynchronous copies
+    const auto nvrtc = test::installed_nvrtc();
+    for (const Schedule& schedule : candidates) {
+      kernel.schedule = schedule;
+      const Source source = emit_cuda(kernel, target);
+      if (!nvrtc) continue;
+      const auto compiled = runtime::cuda::compile(*nvrtc, source.text, source.entry, arch);
+      EXPECT_TRUE(compiled.warnings.empty()) << print(schedule) << "\n" << compiled.warnings.front();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::codegen
