@@ -5,7 +5,8 @@ torch.compile where PyTorch is installed.
     python3 bench/first_result.py TENON [--case NAME] [--target cuda] [--runs 5] [--peers=]
 
 TENON is the `tenon` program. The clock starts when the device is open and the inputs lie in its memory, for PyTorch
-also when its compiler is imported; what comes before is printed beside it. Medians, in milliseconds.
+also when its compiler is imported; what comes before is printed beside it. Medians, in milliseconds, a row as soon as
+it is known; each process's own figure goes to the error stream.
 """
 import argparse
 import json
@@ -40,15 +41,24 @@ def run(command, environment):
     return json.loads(done.stdout[done.stdout.index("{"):])
 
 
-def measure(command, variables, runs):
-    """(empty cache, filled cache), each the median of device_ms and first_ms; a fresh folder for each pair."""
+def measure(name, command, variables, runs):
+    """(empty cache, filled cache), each the median of device_ms and first_ms; a fresh folder for each pair. Each process
+    is told of as it ends: PyTorch's take many seconds."""
     pairs = []
-    for _ in range(runs):
+    for number in range(1, runs + 1):
         with tempfile.TemporaryDirectory() as folder:
             environment = {variable: os.path.join(folder, variable) for variable in variables}
-            pairs.append([run(command, environment) for _ in range(2)])
+            pairs.append([])
+            for cache in ("empty", "filled"):
+                pairs[-1].append(run(command, environment))
+                print(f"{name}, pair {number} of {runs}, {cache} cache: {pairs[-1][-1]['first_ms']:.1f} ms",
+                      file=sys.stderr, flush=True)
     return [{key: statistics.median(pair[which][key] for pair in pairs) for key in ("device_ms", "first_ms")}
             for which in range(2)]
+
+
+def print_row(name, empty, filled):
+    print(f"| {name} | {empty['first_ms']:.1f} | {filled['first_ms']:.1f} | {filled['device_ms']:.0f} |", flush=True)
 
 
 def main():
@@ -63,19 +73,19 @@ def main():
     if asked.torch:
         return first_of_torch(asked.case, asked.target)
     graph = os.path.join(HERE, "cases", asked.case + ".tn")
-    rows = {"Tenon": measure([asked.tenon, "bench", graph, "--first", "--json", "--target", asked.target],
-                             ["TENON_CACHE_DIR"], asked.runs)}
-    has_torch = subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0
-    if asked.peers and has_torch:
-        rows["torch.compile"] = measure([sys.executable, os.path.abspath(__file__), asked.tenon, "--torch", "--case",
-                                         asked.case, "--target", asked.target],
-                                        ["TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"], asked.runs)
-    elif asked.peers:
-        print("no PyTorch here: no peer", file=sys.stderr)
     print(f"{asked.case} on {asked.target}\n\n| | empty cache, ms | filled cache, ms | before the clock starts, ms |")
-    print("|---|---|---|---|")
-    for name, (empty, filled) in rows.items():
-        print(f"| {name} | {empty['first_ms']:.1f} | {filled['first_ms']:.1f} | {filled['device_ms']:.0f} |")
+    print("|---|---|---|---|", flush=True)
+    print_row("Tenon", *measure("Tenon", [asked.tenon, "bench", graph, "--first", "--json", "--target", asked.target],
+                                ["TENON_CACHE_DIR"], asked.runs))
+    if not asked.peers:
+        return
+    if subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode != 0:
+        print("no PyTorch here: no peer", file=sys.stderr)
+        return
+    print_row("torch.compile", *measure("torch.compile",
+                                        [sys.executable, os.path.abspath(__file__), asked.tenon, "--torch", "--case",
+                                         asked.case, "--target", asked.target],
+                                        ["TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"], asked.runs))
 
 
 if __name__ == "__main__":

@@ -19,25 +19,13 @@ bool tile_is_legal(const Kernel& kernel, const MapSchedule& s) {
              kStaticSharedBytes;
 }
 
-// Something is the same along the outermost axis, and the vectors along it fill whole blocks.
-bool spread_is_legal(const Kernel& kernel, const MapSchedule& s) {
-  Dim points(1);
-  for (const Axis& axis : kernel.axes) points = points * axis.extent;
-  const bool shared = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
-    return instr.kind == InstrKind::load && instr.depends != 0 && (instr.depends & 1) == 0;
-  });
-  return shared && kernel.axes.size() > 1 && !s.flat && s.tile_axis < 0 &&
-         power_of_two_divisor(kernel.axes[0].extent, s.unroll, kernel.symbols) == s.unroll && points.is_constant() &&
-         points.constant() % (std::int64_t{s.threads} * s.vector * s.unroll) == 0;
-}
-
 bool is_legal(const Kernel& kernel, const MapSchedule& s) {
   const bool across_rows = kernel.axes.size() == 1 || s.flat;
   const bool width =
       s.vector == 1 ||
       (s.vector > 1 && s.vector <= kWidest &&
        (across_rows || power_of_two_divisor(kernel.axes.back().extent, s.vector, kernel.symbols) == s.vector));
-  return width && (s.tile_axis < 0 || tile_is_legal(kernel, s)) && (!s.spread || spread_is_legal(kernel, s));
+  return width && (s.tile_axis < 0 || tile_is_legal(kernel, s)) && (!s.spread || may_spread(kernel, s));
 }
 
 // The same kernel without a tile: vectors as wide as the stores allow.
@@ -57,6 +45,13 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
   const auto add = [&](const MapSchedule& schedule) {
     if (is_legal(kernel, schedule)) alternatives.push_back(schedule);
   };
+  if (chosen.spread) {
+    MapSchedule plain = chosen;
+    plain.spread = false;
+    plain.unroll = 1;
+    plain.threads = 256;
+    add(plain);
+  }
   const auto with = [&](auto field, auto value) {
     MapSchedule schedule = chosen;
     schedule.*field = value;

@@ -1,5 +1,5 @@
-// Heuristics for Map kernels: 16 bytes of the widest dtype per thread, less where many operands are live, as far as the
-// innermost axis allows; a tile in shared memory for loads that lie across the stores.
+// Heuristics for Map kernels: 16 bytes of the widest dtype per thread, less where many operands are live or moved, as
+// far as the innermost axis allows; a tile in shared memory for loads that lie across the stores.
 #include <algorithm>
 #include <limits>
 
@@ -71,6 +71,15 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
     if (flat_width(access, vector, kernel) == vector) flat += element_bytes(kernel, access);
   }
   return kernel.axes.size() > 1 && points.bounds(kernel.symbols).max >= vector && 2 * flat >= all;
+}
+
+// Operands that are moved as they lie, each element once. From three on, 8 bytes each took less time than 16 where the
+// data leaves the caches: measured on sm_90 with 2-byte elements (bench/results/map-log.md).
+constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8;
+
+std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
+  return std::count_if(accesses.begin(), accesses.end(),
+                       [&](const Access& access) { return flat_width(access, vector, kernel) == vector; });
 }
 
 // Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
@@ -160,10 +169,14 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
+  const bool beyond_caches = count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+  const bool plain = schedule.tile_axis < 0 && !schedule.flat;
+  if (plain && beyond_caches && widest <= 2 && dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
+    schedule.vector = std::min(schedule.vector, static_cast<int>(kManyStreamsBytes / widest));
   while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
-  schedule.streaming = schedule.vector > 1 && count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
-  return schedule;
+  schedule.streaming = schedule.vector > 1 && beyond_caches;
+  return plain && beyond_caches ? spread_where_it_pays(kernel, target, schedule) : schedule;
 }
 
 }  // namespace tenon::codegen

@@ -104,6 +104,7 @@ TEST_F(BenchScripts, FirstResultsAreTimedInFreshProcesses) {
       output_of("python3 -B " TENON_SOURCE_DIR "/bench/first_result.py " TENON_CLI " --target cpu --runs 1 --peers=");
   EXPECT_NE(table.find("gelu_bf16_small_256 on cpu"), std::string::npos) << table;
   EXPECT_NE(table.find("| Tenon | "), std::string::npos) << table;
+  EXPECT_LT(table.find("Tenon, pair 1 of 1, filled cache: "), table.find("| Tenon | ")) << "told of as it ends";
 }
 #endif
 

@@ -109,6 +109,24 @@ TEST(Pack, MembersOfSmallerBlocksSendTheOtherThreadsAway) {
       << source.text;
 }
 
+// Vectors that are spread fill whole blocks of their own size.
+TEST(Pack, SpreadVectorsAreLaunchedByThemselves) {
+  const ir::Plan plan = ir::make_plan(ir::parse(R"(graph g(a: f32[1000], x: f32[4, 64, 256], b: f32[64, 256]) {
+    p = tanh(a)
+    q = mul(x, b)
+    return p, q
+  })"));
+  const Target target = test::cuda_target_for("sm_90a");
+  std::vector<Kernel> kernels;
+  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group)
+    kernels.push_back(lower(plan, group, specialize(plan, {}), target));
+  ASSERT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(deal_launches(kernels, target).size(), 1U);
+  for (Kernel& kernel : kernels)
+    if (kernel.axes.size() > 1) kernel.schedule = MapSchedule{.threads = 256, .vector = 4, .unroll = 4, .spread = true};
+  EXPECT_EQ(deal_launches(kernels, target).size(), 2U);
+}
+
 TEST(Pack, CompilesForEveryArchitecture) {
   const ir::Plan plan = ir::make_plan(ir::parse(kMixed));
   for (const char* arch : test::kArchitectures) {

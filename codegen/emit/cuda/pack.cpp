@@ -41,14 +41,15 @@ Demands demands_of(const Kernel& kernel) {
   return demands;
 }
 
-// One function, whose blocks are on their own and numbered along x, and no tiles.
+// One function, whose blocks are on their own and numbered along x, and no tiles. Vectors that are spread fill whole
+// blocks of their own size, which the pack may change.
 bool can_be_member(const Kernel& kernel, const Source& source) {
   const auto* map = std::get_if<MapSchedule>(&kernel.schedule);
   if (map == nullptr && !std::holds_alternative<ReduceSchedule>(kernel.schedule)) return false;
   const LaunchRule& launch = source.launch;
-  return (map == nullptr || map->tile_axis < 0) && source.finish_entry.empty() && launch.cluster == 1 &&
-         launch.max_grid_x == 0 && launch.shared_bytes == 0 && launch.grid_y.is(1) && launch.grid_z.is(1) &&
-         launch.block % 32 == 0;
+  return (map == nullptr || (map->tile_axis < 0 && !map->spread)) && source.finish_entry.empty() &&
+         launch.cluster == 1 && launch.max_grid_x == 0 && launch.shared_bytes == 0 && launch.grid_y.is(1) &&
+         launch.grid_z.is(1) && launch.block % 32 == 0;
 }
 
 // The threads of a block, where the rest of the schedule leaves their number free: a block then has more or fewer
