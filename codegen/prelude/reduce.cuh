@@ -157,3 +157,17 @@ __device__ __forceinline__ T combine_parts(const T* p, i64 stride, int first, T 
   for (int part = first; part < parts; part += step) x = combine(x, p[part * stride]);
   return x;
 }
+
+//@ combine_at_once
+// The same parts in the same order, where they are few: all are under way before the first is waited for.
+template <int parts, int step, class T, class Combine>
+__device__ __forceinline__ T combine_at_once(const T* p, i64 stride, int first, T x, Combine combine) {
+  constexpr int most = (parts + step - 1) / step;
+  T part[most];
+#pragma unroll
+  for (int i = 0; i < most; ++i) part[i] = p[min(first + i * step, parts - 1) * stride];
+#pragma unroll
+  for (int i = 0; i < most; ++i)
+    if (first + i * step < parts) x = combine(x, part[i]);
+  return x;
+}

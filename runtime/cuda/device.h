@@ -174,7 +174,8 @@ class Module {
   Module& operator=(Module&& other) noexcept;
   ~Module();
 
-  /// The kernel of that extern "C" name; with more than 48 KiB of `dynamic_shared_bytes` it is told so here, once.
+  /// The kernel of that extern "C" name; where its own shared memory and `dynamic_shared_bytes` are more than 48 KiB
+  /// together it is told so here, once.
   /// Throws Error(launch) when there is no such kernel, Error(resource) when the device has less shared memory.
   FunctionHandle function(const std::string& name, std::size_t dynamic_shared_bytes = 0) const;
 

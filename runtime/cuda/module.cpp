@@ -87,13 +87,16 @@ FunctionHandle Module::function(const std::string& name, std::size_t dynamic_sha
   const CurrentContext current(*device_);
   FunctionHandle function = nullptr;
   check(driver, driver.module_get_function(&function, handle_, name.c_str()), "finding kernel " + name);
-  if (dynamic_shared_bytes <= shared_without_opt_in) return function;
+  if (dynamic_shared_bytes == 0) return function;
+  const std::size_t all =
+      dynamic_shared_bytes + static_cast<std::size_t>(attribute_of(driver, function, FunctionAttribute::shared_bytes));
+  if (all <= shared_without_opt_in) return function;
   const auto most = static_cast<std::size_t>(device_->info().shared_bytes_per_block);
-  if (dynamic_shared_bytes > most) {
-    throw Error(ErrorKind::resource,
-                fmt::format("{} needs {} bytes of shared memory a block; {} has {}", name, dynamic_shared_bytes,
-                            device_->info().name, most),
-                {}, "choose a schedule with smaller tiles or fewer stages");
+  if (all > most) {
+    throw Error(
+        ErrorKind::resource,
+        fmt::format("{} needs {} bytes of shared memory a block; {} has {}", name, all, device_->info().name, most), {},
+        "choose a schedule with smaller tiles or fewer stages");
   }
   check(driver,
         driver.func_set_attribute(function, FunctionAttribute::max_dynamic_shared_bytes,

@@ -78,6 +78,17 @@ TEST(CudaOuter, MoreRowsLieInSharedMemory) {
   EXPECT_EQ(source.launch.shared_bytes, 2 * 3 * 4096 * 2);
 }
 
+// All of a column's parts are under way at once, where they are few enough for registers.
+TEST(CudaOuter, PartsOfBlocksAreCombinedByAFewThreads) {
+  const Source long_rows = emit_cuda(norm_backward(4096, kTarget), kTarget);
+  test::expect_lines(long_rows.text,
+                     {"store<8, 4>((float*)scratch + blockIdx.x * 4096 + r0, a", "_finish(", "combine_at_once<264, 8>(",
+                      "combine_at_once<264, 8>(", "reduce_columns<32, 256>("});
+  EXPECT_EQ(long_rows.finish_block, 256);
+  const Source short_rows = emit_cuda(norm_backward(1024, kTarget), kTarget);
+  test::expect_lines(short_rows.text, {"combine_at_once<1056, 32>(", "reduce_columns<32, 1024>("});
+}
+
 TEST(CudaOuter, EveryCandidateCompiles) {
   for (const char* arch : {"sm_75", "sm_90a"}) {
     const Target target = test::cuda_target_for(arch);

@@ -185,7 +185,12 @@ void fake_object_functions(Driver& driver) {
     return *module = make_handle<ModuleHandle>("module"), Result::success;
   };
   driver.module_unload = [](ModuleHandle module) { return drop_handle("module", module); };
-  driver.module_get_function = [](FunctionHandle*, ModuleHandle, const char*) { return Result::not_found; };
+  driver.module_get_function = [](FunctionHandle*, ModuleHandle, const char* name) {
+    return std::strcmp(name, "rows_0") == 0 ? Result::success : Result::not_found;
+  };
+  driver.func_get_attribute = [](int* value, FunctionAttribute, FunctionHandle) {
+    return *value = 64, Result::success;
+  };
   driver.launch_kernel = [](FunctionHandle, unsigned x, unsigned, unsigned, unsigned block, unsigned, unsigned,
                             unsigned, StreamHandle, void**, void**) {
     fake.launches += "plain " + std::to_string(x) + "x" + std::to_string(block) + ";";
@@ -287,6 +292,16 @@ TEST_F(FakeDevice, AMissingKernelIsNamed) {
   const auto error = error_of([&] { module.function("softmax_0"); });
   EXPECT_EQ(error.kind(), ErrorKind::launch);
   EXPECT_TRUE(error.message().starts_with("finding kernel softmax_0: ")) << error.message();
+}
+
+// The device has less than 48 KiB to ask for, so that whatever must ask fails.
+TEST_F(FakeDevice, AKernelsOwnSharedMemoryCountsBesideWhatItAsksFor) {
+  const std::byte code[1] = {};
+  const Module module(device, code);
+  module.function("rows_0", 48 * 1024 - 64);
+  const auto error = error_of([&] { module.function("rows_0", 48 * 1024); });
+  EXPECT_EQ(error.kind(), ErrorKind::resource);
+  EXPECT_TRUE(error.message().starts_with("rows_0 needs 49216 bytes of shared memory a block; ")) << error.message();
 }
 
 TEST_F(FakeDevice, LaunchesUseTheSimplestCallThatWillDo) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
@@ -12,9 +14,7 @@ namespace {
 
 constexpr int kColumns = 32;       // neighbours of a block of the second function
 constexpr int kPartialBytes = 16;  // at most, of an accumulator
-
-// Of the second function: enough that each loads its parts, which are few, in one go.
-int finishing_threads(const Rows& rows) { return rows.schedule.walkers > 64 ? 1024 : 256; }
+constexpr int kMostBytes = 160;    // of a column's parts that a thread has under way
 
 // Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
 std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
@@ -25,11 +25,28 @@ std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type
 
 Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
 
+int part_bytes(const Rows& rows, InstrId id) {
+  return combination_of(rows, id).is_arg ? kPartialBytes
+                                         : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
+}
+
 // Elements of an accumulator that are stored together.
 int part_width(const Rows& rows, InstrId id) {
-  if (combination_of(rows, id).is_arg) return 1;
-  const auto bytes = static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
-  return std::min(rows.schedule.vector, 16 / bytes);
+  return combination_of(rows, id).is_arg ? 1 : std::min(rows.schedule.vector, 16 / part_bytes(rows, id));
+}
+
+// Whether a thread of `members` that share a column has all of its parts under way at once.
+bool at_once(const Rows& rows, InstrId id, int members) {
+  return (rows.schedule.walkers + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
+}
+
+// Of a column, in the second function: few, which combine theirs sooner, but enough to have all parts under way.
+int finishing_members(const Rows& rows) {
+  const std::vector<InstrId> all = outer_reductions(rows);
+  int members = 8;
+  while (members < 32 && !std::all_of(all.begin(), all.end(), [&](InstrId id) { return at_once(rows, id, members); }))
+    members *= 2;
+  return members;
 }
 
 }  // namespace
@@ -70,7 +87,7 @@ Finisher outer_finisher(const Rows& rows) {
   const Kernel& kernel = rows.kernel;
   const std::vector<InstrId> all = outer_reductions(rows);
   Finisher result;
-  const int threads = finishing_threads(rows);
+  const int members = finishing_members(rows), threads = kColumns * members;
   result.block = threads;
   result.grid = blocks_of(rows.length, kColumns);
   result.scratch_bytes =
@@ -87,8 +104,9 @@ Finisher outer_finisher(const Rows& rows) {
     const InstrId id = all[slot];
     const Combination how = combination_of(rows, id);
     out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
-    out.line(fmt::format("a{}[0] = combine_parts<{}, {}>({} + place, {}, member, {}, {});", id, rows.schedule.walkers,
-                         threads / kColumns, parts_of(rows, slot, how.type), length,
+    out.line(fmt::format("a{}[0] = {}<{}, {}>({} + place, {}, member, {}, {});", id,
+                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts", rows.schedule.walkers,
+                         members, parts_of(rows, slot, how.type), length,
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
   }
   for (InstrId id : all) {
