@@ -74,6 +74,20 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
   return result;
 }
 
+// Single columns, of more neighbours in each row: a block reads longer pieces of it.
+std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  for (const int columns : {64, 128, 256})
+    for (const int splits : {chosen.splits, 2 * chosen.splits}) {
+      ReduceSchedule other = chosen;
+      other.columns = columns;
+      other.threads = 256;
+      if (chosen.splits > 1) other.splits = columns / chosen.columns * splits;
+      result.push_back(other);
+    }
+  return result;
+}
+
 // Columns of rows that no vector divides, in vectors of those of one alignment.
 std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
@@ -113,7 +127,8 @@ std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& targ
   return result;
 }
 
-// Fewer registers for more warps on a multiprocessor.
+// Fewer registers for more warps on a multiprocessor, or more for loads that are under way together: without a number
+// of blocks the compiler may rather wait for a load than take a register beyond the 32nd.
 std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int warps : {24, 32, 40}) {
@@ -144,10 +159,13 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
   if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));
-  if (chosen.mapping == RowMapping::column && chosen.vector == 1) append(peeled_columns(kernel, chosen));
+  if (chosen.mapping == RowMapping::column && chosen.vector == 1) {
+    append(peeled_columns(kernel, chosen));
+    if (chosen.columns == 32) append(wide_columns(chosen));
+  }
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
-  if (chosen.peeled && rows) append(bounded_registers(chosen));
+  if ((chosen.peeled && rows) || (!chosen.persistent && chosen.unroll > 1)) append(bounded_registers(chosen));
   const bool stores = std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
     return store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1);
   });

@@ -34,9 +34,9 @@ class ColumnEmitter {
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits);
     launch.block = schedule_.threads;
-    if (schedule_.splits > 1) return finish(kernel_, out_, launch, target_, finisher(rows_));
+    if (schedule_.splits > 1) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.resident);
     if (!rows_.rounds.row_stores.empty()) emit_points(out_, kernel_, points_of(rows_.rounds.row_stores, {}, true));
-    return finish(kernel_, out_, launch, target_);
+    return finish(kernel_, out_, launch, target_, schedule_.resident);
   }
 
  private:

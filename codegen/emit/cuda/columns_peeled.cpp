@@ -44,7 +44,8 @@ class PeeledColumns {
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count + Dim(schedule_.vector - 1), team_.rows) * Dim(schedule_.splits);
     launch.block = schedule_.threads;
-    return finish(kernel_, out_, launch, target_, finisher(rows_));
+    // The compiler rather keeps one load under way, and spills, than it takes a register beyond the 32nd.
+    return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.resident));
   }
 
  private:
