@@ -94,14 +94,15 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
   const int vector = cuda::column_reference(kernel, 8) != nullptr ? 8 : 4;
   if (cuda::column_reference(kernel, vector) == nullptr) return result;
   for (const int columns : {16, 32})
-    for (const int unroll : {4, 8})
+    for (const bool streaming : {false, true})
       for (const int splits : {32, 64}) {
         ReduceSchedule other = chosen;
         other.peeled = true;
+        other.streaming = streaming;
         other.vector = vector;
         other.threads = 256;
         other.columns = columns;
-        other.unroll = unroll;
+        other.unroll = 8;
         other.splits = splits;
         result.push_back(other);
       }
@@ -148,6 +149,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
     const ReduceSchedule again = rereading(kernel, target);
     std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, again);
     result.push_back(again);
+    for (const ReduceSchedule& held : held_rows(kernel, again)) result.push_back(held);
     return result;
   }
   std::vector<ReduceSchedule> result;
@@ -166,13 +168,9 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
   if ((chosen.peeled && rows) || (!chosen.persistent && chosen.unroll > 1)) append(bounded_registers(chosen));
-  const bool stores = std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
-    return store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1);
-  });
-  if (stores && !chosen.peeled) {
-    ReduceSchedule streaming = chosen;
-    streaming.streaming = !chosen.streaming;
-    result.push_back(streaming);
+  if (stores_elements(kernel) ? !chosen.peeled : chosen.vector > 1) {
+    result.push_back(chosen);
+    result.back().streaming = !chosen.streaming;
   }
   return result;
 }

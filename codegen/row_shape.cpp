@@ -45,6 +45,14 @@ std::vector<const Instr*> row_streams(const Kernel& kernel) {
   return own.empty() ? all : own;
 }
 
+bool stores_elements(const Kernel& kernel) {
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (kernel.axes[axis].reduced && store.access.offset.depends_on(static_cast<int>(axis))) return true;
+    return false;
+  });
+}
+
 std::int64_t widest_of(const Kernel& kernel) {
   std::int64_t widest = 1;
   for (const Instr* load : row_loads(kernel))

@@ -23,6 +23,8 @@ std::vector<const Instr*> row_loads(const Kernel& kernel);
 /// The loads that each element of each row has of its own: what a kernel's time goes to. All row loads where there are
 /// none (a single row).
 std::vector<const Instr*> row_streams(const Kernel& kernel);
+/// Whether something is stored for each element of a row.
+bool stores_elements(const Kernel& kernel);
 /// Bytes of an element of the widest row operand.
 std::int64_t widest_of(const Kernel& kernel);
 /// Of all streams, one element.

@@ -49,7 +49,7 @@ struct ReduceSchedule {
   int unroll = 1;       ///< CUDA, not persistent: steps of the loop over a row whose loads are in flight together
   bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
   bool online = false;  ///< CUDA: a maximum and the exponentials shifted by it are summed in one sweep, rescaled
-  bool streaming = false;   ///< element stores bypass the caches
+  bool streaming = false;   ///< element stores bypass the caches; where there are none, vector loads of elements do
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
                             ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements

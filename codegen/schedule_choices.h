@@ -34,8 +34,9 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 /// `blocks` fit a multiprocessor; where rows fit.
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                                int cluster, int threads, int blocks);
-/// `chosen`, which reads its rows again, with rows in shared memory instead: of as few blocks as leave room for a
-/// second row on a multiprocessor, which loads while the first is worked on, or for one at least.
+/// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,
+/// small ones that leave room for a second row on a multiprocessor, which loads while the first is worked on, or one
+/// large one. Where registers hold the rows, only what leaves that room.
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// For a kernel with outer reductions (codegen/schedule_outer.cpp), and what might be better than `chosen` for one.
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);

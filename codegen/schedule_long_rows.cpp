@@ -98,12 +98,17 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
 }
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  if (rounds_of(kernel, chosen.online).sweeps.size() < 2 || widest_of(kernel) > 4) return std::nullopt;
-  for (const int blocks : {2, 1})
-    for (int cluster = 1; cluster <= kMostSharing; cluster *= 2)
-      if (const auto schedule = in_shared_memory(kernel, target, chosen, cluster, kMostThreads, blocks);
-          schedule && beside_shared(kernel, *schedule) <= kMostBesideShared)
-        return schedule;
+  if (rounds_of(kernel, find_online(kernel).has_value()).sweeps.size() < 2 || widest_of(kernel) > 4)
+    return std::nullopt;
+  const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
+    auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);
+    if (schedule && beside_shared(kernel, *schedule) > kMostBesideShared) schedule.reset();
+    return schedule;
+  };
+  if (chosen.persistent) return fitting(1, 2);
+  for (int cluster = 1; cluster <= kMostSharing; cluster *= 2)
+    for (const int blocks : {2, 1})
+      if (const auto schedule = fitting(cluster, blocks)) return schedule;
   return std::nullopt;
 }
 

@@ -22,7 +22,8 @@ constexpr int kMostThreadsRereading = 1024;
 constexpr int kMostThreadsPeeled = 256;  // of a block that walks a peeled row once
 constexpr int kMostThreads = 512;        // of a block, which leaves each 64 registers and more
 constexpr int kMostAccumulators = 32;    // per thread
-constexpr int kResidentThreads = 1024;   // of an SM, as far as a split counts on them
+constexpr std::int64_t kCachesBytes = 64 << 20;
+constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
 // another length where every operand lies along them.
@@ -116,6 +117,15 @@ void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool
   if (!again && schedule.peeled) schedule.threads = std::min(schedule.threads, kMostThreadsPeeled);
 }
 
+// One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
+// left there, and have it written to memory meanwhile.
+bool streams_past(const Kernel& kernel, bool online) {
+  if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
+  Dim elements(element_bytes(kernel));
+  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
+  return elements.bounds(kernel.symbols).min > kCachesBytes;
+}
+
 }  // namespace
 
 bool column_wise(const Kernel& kernel, std::size_t kept) {
@@ -143,6 +153,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
                                   (shape.length + step - 1) / step);
   if (schedule.mapping == RowMapping::block)
     schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
+  schedule.streaming = schedule.vector > 1 && streams_past(kernel, schedule.online);
   return schedule;
 }
 
@@ -154,8 +165,8 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
-  if (schedule.persistent) return schedule;
-  schedule = rereading(kernel, target);
+  if (!schedule.persistent) schedule = rereading(kernel, target);
+  if (schedule.persistent && schedule.threads < kMostThreads) return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);
 }
 

@@ -137,6 +137,20 @@ __device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict
   return x;
 }
 
+//@ load_streaming
+// As load, of what is not read again: the caches drop it before anything else.
+template <int N, int aligned, class T>
+__device__ __forceinline__ pack<T, N> load_streaming(const T* __restrict__ p) {
+  using word = typename word_of<aligned * (int)sizeof(T)>::type;
+  pack<T, N> x;
+#pragma unroll
+  for (int i = 0; i < N; i += aligned) {
+    const word w = __ldcs(reinterpret_cast<const word*>(p + i));
+    memcpy(x.element + i, &w, sizeof(w));
+  }
+  return x;
+}
+
 //@ store_streaming
 // As store, marked as not read again soon: larger than the caches.
 template <int N, int aligned, class T>

@@ -244,7 +244,8 @@ TEST(CudaReduceNumerics, LongRowsAsTheyAreScheduled) {
   };
   const ReduceSchedule mixed = in_shared_memory("graph g(x: bf16[2, 60001]) { y = softmax(x); return y }");
   EXPECT_TRUE(mixed.peeled && mixed.shared_elements < mixed.row_elements);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").cluster, 2);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").threads, 1024);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").cluster, 2);
   EXPECT_EQ(in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").cluster, 1);
 }
 

@@ -156,7 +156,7 @@ TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});
   b.store(y, Index(0), b.reduce(Op::sum, b.load(x, Index::axis(0)), DType::f32));
   const Source source = emitted(b.kernel);
-  EXPECT_EQ(print(b.kernel.schedule), "reduce mapping=block threads=512 vector=4 unroll=8 splits=264");
+  EXPECT_EQ(print(b.kernel.schedule), "reduce mapping=block threads=512 vector=4 unroll=8 streaming splits=264");
   test::expect_lines(
       source.text,
       {"const int part = blockIdx.x % 264;", "for (int tile = begin + member * 4; tile < end;", "if (member == 0) {",
@@ -195,31 +195,54 @@ std::string chosen(const std::string& text, const std::string& arch = "sm_90a") 
 }
 
 TEST(CudaReduce, RowsThatRegistersHoldStayThere) {
-  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
-  EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
+            "reduce mapping=block threads=256 vector=8 persistent row_elements=32");
+  EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)", "sm_75"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
 }
 
-// As few blocks as leave room for a second row on a multiprocessor.
-TEST(CudaReduce, LongRowsLieInSharedMemoryWhereTheyWouldBeReadAgain) {
+// A block of 1024 threads, or two of 512, on a multiprocessor.
+TEST(CudaReduce, LongRowsLieInSharedMemory) {
+  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=32 shared_elements=32 resident=2");
   const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
   EXPECT_EQ(chosen(softmax),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
   EXPECT_EQ(chosen(softmax, "sm_120"),
-            "reduce mapping=block threads=512 vector=8 cluster=2 persistent row_elements=64 shared_elements=48 "
-            "resident=2");
+            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=48 resident=1");
   EXPECT_EQ(chosen(softmax, "sm_80"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=128 resident=1");
+            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=64 resident=1");
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=8 cluster=2 persistent row_elements=128 shared_elements=112 "
-            "resident=2");
+            "reduce mapping=block threads=1024 vector=8 persistent row_elements=128 shared_elements=112 resident=1");
+  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+            "reduce mapping=block threads=1024 vector=8 cluster=2 persistent row_elements=128 shared_elements=112 "
+            "resident=1");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce mapping=block threads=512 vector=4 persistent row_elements=64 shared_elements=56 resident=2");
   EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
             "reduce mapping=block threads=1024 vector=8 unroll=4 online");
   EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
+}
+
+// What is read once, more than the caches hold, passes them by.
+TEST(CudaReduce, OneSweepOverMuchIsStreamed) {
+  EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
+            "reduce mapping=block threads=128 vector=8 peeled unroll=4 streaming");
+  EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
+            "reduce mapping=block threads=128 vector=8 peeled unroll=4");
+  const auto text_of = [](const std::string& graph) {
+    const Target target = test::cuda_target_for("sm_90a");
+    const ir::Plan plan = ir::make_plan(ir::parse(graph), {});
+    Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+    return emitted(kernel).text;
+  };
+  test::expect_lines(text_of("graph g(x: bf16[16384, 4096]) { y = sum(x, axis=1)\nreturn y }"),
+                     {"= load_streaming<8, 8>(in0 + 4096 * i0 + r0);"});
+  test::expect_lines(text_of("graph g(x: f32[16384, 4096], w: f32[4096]) { y = sum(mul(x, w), axis=1)\nreturn y }"),
+                     {"= load_streaming<4, 4>(in0 + ", "= load<4, 4>(in1 + "});
+  EXPECT_EQ(text_of("graph g(x: bf16[16384, 8192]) { y = softmax(x)\nreturn y }").find("load_streaming"),
+            std::string::npos);
 }
 
 TEST(CudaReduce, OneSweepOverLongRowsReadsThemAsTheyCome) {

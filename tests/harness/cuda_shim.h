@@ -155,6 +155,12 @@ inline float rsqrt(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 
 template <class T>
+T __ldcs(const T* p) {
+  T value;
+  memcpy(&value, p, sizeof(T));
+  return value;
+}
+template <class T>
 void __stcs(T* p, T value) {
   memcpy(p, &value, sizeof(T));
 }

@@ -66,6 +66,7 @@ class ColumnEmitter {
     points.position = rows_.element();
     points.columns = true;
     points.streaming = schedule_.streaming && !of_row;
+    points.streamed = streamed_loads(kernel_, schedule_);
     points.axis = static_cast<int>(rows_.kept) - 1;
     points.vector = schedule_.vector;
     return points;

@@ -81,6 +81,7 @@ class PeeledColumns {
     points.axis = 0;
     points.vector = schedule_.vector;
     points.peeled = reference_;
+    points.streamed = streamed_loads(kernel_, schedule_);
     return points;
   }
 

@@ -67,7 +67,8 @@ std::string vector_definition(const Kernel& kernel, InstrId id, const Points& po
     const int width = width_of(kernel, instr.access, points);
     if (width == 0) return {};
     return fmt::format("{} x{} = {};", pack_type(stored_dtype(kernel, instr.access), points.vector), id,
-                       guarded_load(kernel, instr.access, points.vector, width, names, points.peeled != nullptr));
+                       guarded_load(kernel, instr.access, points.vector, width, names, points.peeled != nullptr,
+                                    load_function(points, id)));
   }
   const bool drawn_together = instr.kind == InstrKind::random && points.peeled == nullptr && instr.word < 0 &&
                               points.vector % 4 == 0 && !varies(kernel, instr.args[0], points) &&

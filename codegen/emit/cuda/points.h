@@ -25,8 +25,9 @@ struct Points {
   int vector = 1;
   bool flat = false;  ///< they follow the domain's row-major order from the point of the axes on, across all of them
   const Access* peeled = nullptr;  ///< vectors begin where this access is aligned
-  bool streaming = false;
-  std::string condition;      ///< of all stores: "inside"; empty: none
+  bool streaming = false;          ///< stores bypass the caches
+  std::vector<InstrId> streamed;   ///< vector loads that do
+  std::string condition;           ///< of all stores: "inside"; empty: none
   std::vector<InstrId> held;  ///< values whose vectors <held_name><id> are defined already: loads and rounded values as
                               ///< they are stored, others as such
   std::vector<InstrId> saved;   ///< values that are put into such vectors on the way, as held ones are

@@ -103,6 +103,7 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
   points.vector = schedule_.vector;
   points.peeled = peeled_;
   points.streaming = schedule_.streaming;
+  points.streamed = streamed_;
   points.held = held;
   points.held_index = "[c]";
   return points;

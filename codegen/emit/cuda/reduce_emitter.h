@@ -95,6 +95,7 @@ class ReduceEmitter {
   std::vector<InstrId> shared_;            // held loads whose first vectors are in shared memory
   std::vector<InstrId> edges_;             // loads of the edge, in e<id>
   std::vector<InstrId> waiting_, copied_;  // loads of rows under way: in registers, and in the ring
+  std::vector<InstrId> streamed_ = streamed_loads(kernel_, schedule_);
   Writer out_{1};
   Walk walk_{out_, rows_, team_, peeled_};
 };

@@ -71,10 +71,10 @@ void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& n
   for (InstrId id : loads) {
     const Access& access = kernel_.instr(id).access;
     if (const int width = width_of(kernel_, access, points); width != 0) {
-      out_.line(fmt::format(
-          "{}{}[c] = {};", name, id,
-          waiting ? waiting_load(id, points.vector, width)
-                  : guarded_load(kernel_, access, points.vector, width, rows_.names, points.peeled != nullptr)));
+      out_.line(fmt::format("{}{}[c] = {};", name, id,
+                            waiting ? waiting_load(id, points.vector, width)
+                                    : guarded_load(kernel_, access, points.vector, width, rows_.names,
+                                                   points.peeled != nullptr, load_function(points, id))));
       continue;
     }
     out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));

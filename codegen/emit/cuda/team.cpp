@@ -6,6 +6,7 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/row_shape.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -138,6 +139,13 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
     out.line(
         conditional_store(kernel, kernel.stores[static_cast<std::size_t>(index)], rows.names, block ? "" : condition));
   if (block) out.close();
+}
+
+std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::vector<InstrId> loads;
+  if (!schedule.streaming || stores_elements(kernel)) return loads;
+  for (const Instr* load : row_streams(kernel)) loads.push_back(static_cast<InstrId>(load - kernel.body.data()));
+  return loads;
 }
 
 bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1 && !rounds.sweeps[0].online; }

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/vectorize.h"
@@ -40,6 +42,11 @@ std::string guarded_load(const Kernel& kernel, const Access& access, int vector,
 
 DType stored_dtype(const Kernel& kernel, const Access& access) {
   return kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
+}
+
+const char* load_function(const Points& points, InstrId load) {
+  const bool streamed = std::find(points.streamed.begin(), points.streamed.end(), load) != points.streamed.end();
+  return streamed ? "load_streaming" : "load";
 }
 
 bool varies(const Points& points, std::uint64_t axes) {

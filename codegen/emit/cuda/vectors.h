@@ -9,6 +9,8 @@
 namespace tenon::codegen::cuda {
 
 DType stored_dtype(const Kernel& kernel, const Access& access);
+/// The prelude's function that loads vectors of `load`.
+const char* load_function(const Points& points, InstrId load);
 /// Whether something that depends on `axes` differs between the points.
 bool varies(const Points& points, std::uint64_t axes);
 /// The width at which the points' elements of `access` are moved together, or 0.
