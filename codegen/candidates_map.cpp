@@ -28,6 +28,14 @@ bool is_legal(const Kernel& kernel, const MapSchedule& s) {
   return width && (s.tile_axis < 0 || tile_is_legal(kernel, s)) && (!s.spread || may_spread(kernel, s));
 }
 
+std::int64_t widest_stored(const Kernel& kernel) {
+  std::int64_t widest = 1;
+  for (const Store& store : kernel.stores)
+    widest =
+        std::max<std::int64_t>(widest, size_of(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype));
+  return widest;
+}
+
 // The same kernel without a tile: vectors as wide as the stores allow.
 MapSchedule without_tile(MapSchedule schedule) {
   schedule.tile_axis = -1;
@@ -85,6 +93,16 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
       add(tiled);
     }
     add(without_tile(chosen));
+    for (const auto& [rows, columns] : {std::pair{64, 64}, {64, 128}, {128, 64}})
+      for (const int threads : {256, 512}) {
+        MapSchedule shifted = chosen;
+        shifted.tile_shift = true;
+        shifted.vector = static_cast<int>(16 / widest_stored(kernel));
+        shifted.tile_rows = rows;
+        shifted.tile_columns = columns;
+        shifted.threads = threads;
+        if (tile_is_legal(kernel, shifted) && may_shift(kernel, shifted)) alternatives.push_back(shifted);
+      }
   }
   return alternatives;
 }

@@ -38,9 +38,10 @@ std::string unless(const char* name, std::int64_t value, std::int64_t fallback) 
 }
 
 std::string text(const MapSchedule& s) {
-  const std::string tile = s.tile_axis < 0 ? ""
-                                           : fmt::format(" tile_axis={} tile={}x{} tile_vector={}", s.tile_axis,
-                                                         s.tile_rows, s.tile_columns, s.tile_vector);
+  const std::string tile = s.tile_axis < 0
+                               ? ""
+                               : fmt::format(" tile_axis={} tile={}x{} tile_vector={}{}", s.tile_axis, s.tile_rows,
+                                             s.tile_columns, s.tile_vector, s.tile_shift ? " tile_shift" : "");
   return fmt::format("map threads={} vector={}{} unroll={}{}{}{}{}", s.threads, s.vector, s.flat ? " flat" : "",
                      s.unroll, s.spread ? " spread" : "", tile, s.streaming ? " streaming" : "",
                      unless("grain", s.grain, 0));

@@ -25,10 +25,12 @@ struct MapSchedule {
 
   // Accesses that are contiguous along another axis than the innermost: on CUDA they pass through a tile in shared
   // memory, on a CPU squares of loads are transposed in registers.
-  int tile_axis = -1;    ///< the axis along which those accesses are contiguous; -1: none, and no tile
-  int tile_rows = 0;     ///< extent of a block's or task's tile along tile_axis
-  int tile_columns = 0;  ///< and along the innermost axis
-  int tile_vector = 1;   ///< CUDA: consecutive elements along tile_axis that a thread moves, as far as alignment allows
+  int tile_axis = -1;       ///< the axis along which those accesses are contiguous; -1: none, and no tile
+  int tile_rows = 0;        ///< extent of a block's or task's tile along tile_axis
+  int tile_columns = 0;     ///< and along the innermost axis
+  bool tile_shift = false;  ///< CUDA: rows that begin at any element move as aligned vectors, shifted on their way
+                            ///< through the tile, of which a vector's columns overlap with its neighbour's
+  int tile_vector = 1;  ///< CUDA: consecutive elements along tile_axis that a thread moves, as far as alignment allows
 };
 
 /// Who works on one row (one point of the kept axes).

@@ -13,7 +13,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 /// Whether `schedule` may be spread: something is the same along the outermost axis, and the vectors along it fill
 /// whole blocks (codegen/spread.cpp).
 bool may_spread(const Kernel& kernel, const MapSchedule& schedule);
-/// `chosen`, spread where rows are gathered beside a tensor that they share.
+/// `chosen`, spread where a tensor that all share would not stay in the caches.
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen);
 /// What might be better than `chosen` (codegen/candidates_map.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);

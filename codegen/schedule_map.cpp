@@ -73,9 +73,15 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
   return kernel.axes.size() > 1 && points.bounds(kernel.symbols).max >= vector && 2 * flat >= all;
 }
 
-// Operands that are moved as they lie, each element once. From three on, 8 bytes each took less time than 16 where the
-// data leaves the caches: measured on sm_90 with 2-byte elements (bench/results/map-log.md).
-constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8;
+// Operands that are moved as they lie, each element once. From three on, 8 bytes each took less time than 16 where
+// there is several times what the caches hold: measured on sm_90 (bench/results/map-log.md). Four random numbers are
+// drawn at once.
+constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8, kManyStreamsTotal = 128 << 20;
+
+bool draws_random_numbers(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instr& instr) { return instr.kind == InstrKind::random; });
+}
 
 std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
   return std::count_if(accesses.begin(), accesses.end(),
@@ -141,6 +147,38 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   schedule.threads = std::min(most, points / schedule.vector);
 }
 
+// Rows that begin at any element on both sides: single elements, or pairs, cost more instructions and accesses than
+// aligned vectors that are shifted. Measured on sm_90 with 2 and 4 bytes, 256 bytes of a tile's row and 512 threads.
+void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr std::int64_t kNarrow = 4, kRowBytes = 256;  // bytes of an access at most, and of a tile's row
+  if (schedule.tile_axis < 0) return;
+  const Transposed transposed = transposed_along(kernel, schedule.tile_axis);
+  std::int64_t size = 0, stored = 16, loaded = 16;
+  for (const Store& store : kernel.stores) {
+    size = std::max(size, element_bytes(kernel, store.access));
+    stored = std::min(stored, schedule.vector * element_bytes(kernel, store.access));
+  }
+  for (InstrId load : transposed.loads) {
+    const Access& access = kernel.instr(load).access;
+    if (element_bytes(kernel, access) != size) return;
+    loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile_axis, 16));
+  }
+  if (std::max(stored, loaded) > kNarrow || (size != 2 && size != 4)) return;
+  MapSchedule shifted = schedule;
+  shifted.tile_shift = true;
+  shifted.vector = static_cast<int>(16 / size);
+  shifted.tile_rows = 64;
+  shifted.tile_columns = static_cast<int>(kRowBytes / size);
+  shifted.threads = 512;
+  const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
+  const bool fills = extent(schedule.tile_axis) >= shifted.tile_rows &&
+                     extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile_columns &&
+                     least_tiles(kernel, schedule.tile_axis, shifted.tile_columns) >= 2 * target.multiprocessors;
+  if (fills && may_shift(kernel, shifted) &&
+      transpose_bytes(kernel, transposed, shifted.tile_rows, shifted.tile_columns) <= kStaticSharedBytes)
+    schedule = shifted;
+}
+
 // Blocks of the kernel when the sizes are known, else as many as may be.
 std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
   return points.max / (std::int64_t{schedule.threads} * schedule.vector);
@@ -162,6 +200,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
+  shift_narrow_tile(schedule, kernel, target);
   if (schedule.tile_axis < 0 && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;
@@ -171,11 +210,13 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   const SymbolBounds count = points.bounds(kernel.symbols);
   const bool beyond_caches = count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
   const bool plain = schedule.tile_axis < 0 && !schedule.flat;
-  if (plain && beyond_caches && widest <= 2 && dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
-    schedule.vector = std::min(schedule.vector, static_cast<int>(kManyStreamsBytes / widest));
+  const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
+  if (plain && count.min >= kManyStreamsTotal / std::max<std::int64_t>(1, bytes) &&
+      dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
+    schedule.vector = std::min(schedule.vector, narrow);
   while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
-  schedule.streaming = schedule.vector > 1 && beyond_caches;
+  schedule.streaming = schedule.vector > 1 && beyond_caches && !schedule.tile_shift;  // measured without
   return plain && beyond_caches ? spread_where_it_pays(kernel, target, schedule) : schedule;
 }
 

@@ -26,6 +26,26 @@ struct __align__(16) transpose_tile {
       *reinterpret_cast<pack<T, piece>*>(x.element + i) = *reinterpret_cast<const pack<T, piece>*>(at(row, column + i));
     return x;
   }
+  // The same from any column on: the words that hold it, shifted.
+  template <int N>
+  __device__ __forceinline__ pack<T, N> get_any(int row, int column) {
+    pack<T, N> x;
+    if constexpr (word == 1 || N % word != 0) {
+#pragma unroll
+      for (int i = 0; i < N; ++i) x[i] = *at(row, column + i);
+    } else {
+      const int past = column % word;
+      const u32* from = reinterpret_cast<const u32*>(at(row, column - past));
+      u32 around[N / word + 1];
+#pragma unroll
+      for (int i = 0; i <= N / word; ++i) around[i] = from[i];
+#pragma unroll
+      for (int i = 0; i < N / word; ++i)
+        around[i] = __funnelshift_r(around[i], around[i + 1], past * 8 * (int)sizeof(T));
+      memcpy(&x, around, sizeof(x));
+    }
+    return x;
+  }
   template <int N>
   __device__ __forceinline__ void put(int row, int column, const pack<T, N>& x) {
     constexpr int piece = N < word ? N : word;

@@ -191,6 +191,44 @@ TEST(CudaMapNumerics, EveryCandidateOfAMapIsRight) {
   }
 }
 
+// Vectors aligned in memory on both sides, of rows that begin at any element.
+TEST(CudaMapNumerics, TransposesOfOddRowsShiftedOnTheWay) {
+  const auto shifted = [](int vector, int rows, int columns, int threads) {
+    return [=](Kernel& kernel) {
+      kernel.schedule = MapSchedule{.threads = threads,
+                                    .vector = vector,
+                                    .tile_axis = static_cast<int>(kernel.axes.size()) - 2,
+                                    .tile_rows = rows,
+                                    .tile_columns = columns,
+                                    .tile_shift = true};
+    };
+  };
+  const std::string plus = "graph g(x: bf16[m, n], b: bf16[m]) { y = add(transpose(x), b); return y }";
+  for (const auto& [rows, columns] : {std::pair{150, 143}, {64, 64}, {67, 9}, {3, 200}, {129, 130}})
+    for (const int vector : {2, 8})
+      test::expect_compiles_everywhere(
+          expect_right(plus, {{"m", rows}, {"n", columns}}, shifted(vector, 64, 64, 256)).source);
+  // as the heuristics have them
+  test::expect_compiles_everywhere(expect_right(plus, {{"m", 301}, {"n", 203}}, shifted(8, 64, 128, 512)).source);
+  test::expect_compiles_everywhere(
+      expect_right("graph g(x: f32[201, 203]) { y = exp(transpose(x)); return y }", {}, shifted(4, 64, 64, 512))
+          .source);
+  // only loads, and only stores, begin at any element
+  expect_right("graph g(x: bf16[144, 75]) { y = exp(transpose(x)); return y }", {}, shifted(8, 64, 64, 64));
+  expect_right("graph g(x: bf16[75, 144]) { y = exp(transpose(x)); return y }", {}, shifted(8, 64, 64, 64));
+  expect_right("graph g(x: bf16[2, 70, 75]) { y = exp(transpose(x, perm=[0, 2, 1])); return y }", {},
+               shifted(8, 64, 64, 64));
+  expect_right("graph g(x: f32[131, 77]) { y = exp(transpose(x)); return y }", {}, shifted(4, 32, 64, 32));
+  expect_right("graph g(x: f64[131, 77]) { y = exp(transpose(x)); return y }", {}, shifted(2, 32, 32, 32));
+  expect_right("graph g(x: u8[301, 97]) { y = add(transpose(x), 1); return y }", {}, shifted(16, 64, 128, 64));
+  expect_right("graph g(x: bf16[m, n]) { y = exp(flip(transpose(x), axis=[1])); return y }", {{"m", 140}, {"n", 75}},
+               shifted(8, 64, 64, 64));
+  expect_right(plus, {{"m", 150}, {"n", 143}}, [&](Kernel& kernel) {
+    shifted(8, 64, 64, 64)(kernel);
+    kernel.wide_index = true;
+  });
+}
+
 TEST(CudaMapNumerics, VectorsSpreadAlongTheOutermostAxis) {
   const auto spread = [](Kernel& kernel) {
     kernel.schedule = MapSchedule{.threads = 32, .vector = 8, .unroll = 2, .spread = true};

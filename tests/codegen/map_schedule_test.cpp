@@ -25,18 +25,27 @@ TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
             "map threads=256 vector=4 unroll=1 streaming");
 }
 
-TEST(MapSchedule, ThreeStreamsOfTwoByteElementsBeyondTheCachesTakeEightBytesEach) {
+TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192], z: bf16[8192, 8192]) { y = add(x, z); return y }"),
             "map threads=256 vector=4 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(x: f16[8192, 8192], z: f16[8192, 8192]) { y = mul(silu(x), z); return y }"),
             "map threads=256 vector=4 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192], z: f32[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=4 unroll=1 streaming");
-  // within the caches, and of unknown size
+            "map threads=256 vector=2 unroll=1 streaming");
+  // hardly beyond the caches, within them, and of unknown size
+  EXPECT_EQ(chosen("graph g(x: bf16[8388608], z: bf16[8388608]) { y = add(x, z); return y }"),
+            "map threads=256 vector=8 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=1");
   EXPECT_EQ(chosen("graph g(x: bf16[n, 2048], z: bf16[n, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=1");
+}
+
+// Two elements a thread took twice the time.
+TEST(MapSchedule, FourRandomNumbersAreDrawnAtOnce) {
+  EXPECT_EQ(chosen("graph g(s: i64, x: f32[16384, 4096], r: f32[16384, 4096]) {\n"
+                   "  y = add(dropout(x, s, p=0.1), r)\n  return y\n}"),
+            "map threads=256 vector=4 unroll=1 streaming");
 }
 
 // A row of factors comes from the caches, and the turned half of a rotation from the lines that are there already.
@@ -56,15 +65,33 @@ std::string gather_and_add(int batch, int sequence, const std::string& shared) {
          "]) { y = add(take(t, i, axis=0), p); return y }";
 }
 
-TEST(MapSchedule, GathersBesideASharedTensorAreSpreadAlongTheBatch) {
+// 25 MB pass until the positions are read again.
+TEST(MapSchedule, VectorsAreSpreadAlongABatchThatSharesMoreThanTheCachesKeep) {
   EXPECT_EQ(chosen(gather_and_add(16, 4096, "4096, 1024")), "map threads=128 vector=8 unroll=8 spread streaming");
+  EXPECT_EQ(chosen("graph g(x: bf16[16, 4096, 1024], p: bf16[4096, 1024]) { y = add(x, p); return y }"),
+            "map threads=128 vector=8 unroll=8 spread streaming");
   // as far as the batch goes
   EXPECT_EQ(chosen(gather_and_add(12, 4096, "4096, 1024")), "map threads=128 vector=8 unroll=4 spread streaming");
   EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")), "map threads=256 vector=8 unroll=1 streaming");
-  // nothing shared but a row, or nothing at all; and too few blocks would be left
+  // 6 MB pass; nothing is shared but a row, or nothing at all
+  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=256 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=256 vector=8 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(i: i64[65536], t: bf16[50257, 1024]) { y = exp(take(t, i, axis=0)); return y }"),
             "map threads=256 vector=8 unroll=1 streaming");
-  EXPECT_EQ(chosen(gather_and_add(16, 128, "128, 1024")), "map threads=256 vector=8 unroll=1");
+}
+
+TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
+  EXPECT_EQ(chosen("graph g(x: bf16[4095, 4097]) { y = add(transpose(x), 1); return y }"),
+            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x128 tile_vector=1 tile_shift");
+  EXPECT_EQ(chosen("graph g(x: f32[4095, 4097]) { y = add(transpose(x), 1); return y }"),
+            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 tile_shift");
+  // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
+  EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
+            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8 streaming");
+  EXPECT_EQ(chosen("graph g(x: f32[4096, 4097]) { y = add(transpose(x), 1); return y }"),
+            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 streaming");
+  EXPECT_EQ(chosen("graph g(x: bf16[511, 513]) { y = add(transpose(x), 1); return y }"),
+            "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
 }
 
 // The tuner tries what the heuristics would have chosen otherwise, too.

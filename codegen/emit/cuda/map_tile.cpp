@@ -1,6 +1,8 @@
 // Map kernels with accesses along two axes: a block has a tile of the innermost axis and of the one along which the
 // transposed accesses are contiguous. It reads those loads along the latter into shared memory, does the kernel's work
 // along the former, the elements coming from there, and leaves transposed stores there to be written along the latter.
+#include "codegen/emit/cuda/map_tile.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,31 +11,35 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/transpose.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
 
-struct Tiling {
-  const Kernel& kernel;
-  const MapSchedule& schedule;
-  int row_axis, column_axis;
-  Transposed transposed;
-
-  const std::string& row() const { return kernel.axes[static_cast<std::size_t>(row_axis)].name; }
-  const std::string& column() const { return kernel.axes[static_cast<std::size_t>(column_axis)].name; }
-  const Dim& rows() const { return kernel.axes[static_cast<std::size_t>(row_axis)].extent; }
-  const Dim& columns() const { return kernel.axes[static_cast<std::size_t>(column_axis)].extent; }
-};
-
 Tiling tiling_of(const Kernel& kernel) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  return {kernel, schedule, schedule.tile_axis, static_cast<int>(kernel.axes.size()) - 1,
-          transposed_along(kernel, schedule.tile_axis)};
+  return {kernel,
+          schedule,
+          schedule.tile_axis,
+          static_cast<int>(kernel.axes.size()) - 1,
+          transposed_along(kernel, schedule.tile_axis),
+          shifts_stores(kernel, schedule)};
 }
 
-bool divides(int size, const Dim& extent) { return extent.is_constant() && extent.constant() % size == 0; }
+// Columns from one tile to the next: tiles that are shifted overlap by a vector, so that each row's aligned vectors lie
+// within one of them. The first begins a vector ahead of the axis.
+int column_step(const Tiling& tiling) {
+  return tiling.schedule.tile_columns - (tiling.shifts_stores ? tiling.schedule.vector : 0);
+}
+
+Dim column_tiles(const Tiling& tiling) {
+  const int ahead = tiling.shifts_stores ? tiling.schedule.vector - 1 : 0;
+  return blocks_of(tiling.columns() + Dim(ahead), column_step(tiling));
+}
+
+bool divides(int size, const Dim& extent) { return size > 0 && extent.is_constant() && extent.constant() % size == 0; }
 
 // "const int i0 = first_i0 + row, i1 = first_i1 + column;"
 void define_point(Writer& out, const Tiling& tiling) {
@@ -50,10 +56,11 @@ Dim emit_place(Writer& out, const Tiling& tiling) {
     if (static_cast<int>(axis) != tiling.row_axis && static_cast<int>(axis) != tiling.column_axis)
       digits.push_back({kernel.axes[axis].name, kernel.axes[axis].extent});
   digits.push_back({"tile_" + tiling.row(), blocks_of(tiling.rows(), schedule.tile_rows)});
-  digits.push_back({"tile_" + tiling.column(), blocks_of(tiling.columns(), schedule.tile_columns)});
+  digits.push_back({"tile_" + tiling.column(), column_tiles(tiling)});
   decode_digits(out, kernel, digits, "blockIdx.x");
-  out.line(fmt::format("const {0} first_{1} = tile_{1} * {2}, first_{3} = tile_{3} * {4};", index_type(kernel),
-                       tiling.row(), schedule.tile_rows, tiling.column(), schedule.tile_columns));
+  out.line(fmt::format("const {0} first_{1} = tile_{1} * {2}, first_{3} = tile_{3} * {4}{5};", index_type(kernel),
+                       tiling.row(), schedule.tile_rows, tiling.column(), column_step(tiling),
+                       tiling.shifts_stores ? fmt::format(" - {}", schedule.vector) : ""));
   Dim blocks(1);
   for (const Digit& digit : digits) blocks = blocks * digit.extent;
   return blocks;
@@ -65,9 +72,7 @@ std::string limit(const Tiling& tiling, const std::string& axis, const Dim& exte
   return fmt::format("{} - first_{}", dim_text(extent, names_of(tiling.kernel)), axis);
 }
 
-DType stored_dtype(const Tiling& tiling, const Access& access) {
-  return tiling.kernel.operands[static_cast<std::size_t>(access.operand)].dtype;
-}
+DType stored_dtype(const Tiling& tiling, const Access& access) { return cuda::stored_dtype(tiling.kernel, access); }
 
 void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, const Access& access) {
   out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling, access)),
@@ -76,17 +81,19 @@ void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, co
 
 // "<8, 512>(t0, 64, 64": threads move `vector` elements along the rows of a tile within the axes' extents.
 std::string walk(const Tiling& tiling, const std::string& tile, int vector) {
-  return fmt::format("<{}, {}>({}, {}, {}", vector, tiling.schedule.threads, tile,
-                     limit(tiling, tiling.row(), tiling.rows(), tiling.schedule.tile_rows),
-                     limit(tiling, tiling.column(), tiling.columns(), tiling.schedule.tile_columns));
+  return fmt::format(
+      "<{}, {}>({}, {}, {}", vector, tiling.schedule.threads, tile,
+      limit(tiling, tiling.row(), tiling.rows(), tiling.schedule.tile_rows),
+      limit(tiling, tiling.column(), tiling.columns(), tiling.schedule.tile_shift ? 0 : tiling.schedule.tile_columns));
 }
 
 void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
-  const Kernel& kernel = tiling.kernel;
-  const int vector = transposed_vector(kernel, kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile_vector);
+  const int vector =
+      transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile_vector);
   out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
-  out.line(fmt::format("return {};", vector_load(kernel, load, tiling.row_axis, vector, names_of(kernel))));
+  out.line(
+      fmt::format("return {};", vector_load(tiling.kernel, load, tiling.row_axis, vector, names_of(tiling.kernel))));
   out.close("});");
 }
 
@@ -169,10 +176,7 @@ void emit_all_work(Writer& out, const Tiling& tiling) {
     emit_work(out, tiling, inside);
     return;
   }
-  const Names names = names_of(tiling.kernel);
-  out.open(fmt::format("if (first_{} + {} <= {} && first_{} + {} <= {}) {{", tiling.row(), tiling.schedule.tile_rows,
-                       dim_text(tiling.rows(), names), tiling.column(), tiling.schedule.tile_columns,
-                       dim_text(tiling.columns(), names)));
+  out.open(fmt::format("if ({}) {{", interior(tiling)));
   emit_work(out, tiling, "");
   out.close("} else {");
   emit_work(out, tiling, inside);
@@ -180,6 +184,14 @@ void emit_all_work(Writer& out, const Tiling& tiling) {
 }
 
 }  // namespace
+
+std::string interior(const Tiling& tiling) {
+  const Names names = names_of(tiling.kernel);
+  const std::string begins = tiling.shifts_stores ? fmt::format("first_{} >= 0 && ", tiling.column()) : "";
+  return fmt::format("first_{0} + {1} <= {2} && {3}first_{4} + {5} <= {6}", tiling.row(), tiling.schedule.tile_rows,
+                     dim_text(tiling.rows(), names), begins, tiling.column(), tiling.schedule.tile_columns,
+                     dim_text(tiling.columns(), names));
+}
 
 Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   const Tiling tiling = tiling_of(kernel);
@@ -192,9 +204,14 @@ Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   LaunchRule launch;
   launch.grid_x = emit_place(out, tiling);
   launch.block = tiling.schedule.threads;
-  for (InstrId load : transposed.loads) emit_fill(out, tiling, load);
+  for (InstrId load : transposed.loads)
+    shifts_load(kernel, tiling.schedule, load) ? emit_shifted_fill(out, tiling, load) : emit_fill(out, tiling, load);
   if (!transposed.loads.empty()) out.line("__syncthreads();");
-  emit_all_work(out, tiling);
+  if (tiling.shifts_stores) {
+    emit_shifted_work(out, tiling);
+  } else {
+    emit_all_work(out, tiling);
+  }
   if (!transposed.stores.empty()) out.line("__syncthreads();");
   for (int store : transposed.stores) emit_flush(out, tiling, store);
   return finish(kernel, out, launch, target);
