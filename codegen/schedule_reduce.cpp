@@ -23,6 +23,7 @@ constexpr int kMostThreadsPeeled = 256;  // of a block that walks a peeled row o
 constexpr int kMostThreads = 512;        // of a block, which leaves each 64 registers and more
 constexpr int kMostAccumulators = 32;    // per thread
 constexpr std::int64_t kCachesBytes = 64 << 20;
+constexpr std::int64_t kMostStreamed = 320 << 20;
 constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
@@ -118,12 +119,13 @@ void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool
 }
 
 // One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
-// left there, and have it written to memory meanwhile.
+// left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
 bool streams_past(const Kernel& kernel, bool online) {
   if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
   Dim elements(element_bytes(kernel));
   for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
-  return elements.bounds(kernel.symbols).min > kCachesBytes;
+  const SymbolBounds bytes = elements.bounds(kernel.symbols);
+  return bytes.min > kCachesBytes && bytes.max <= kMostStreamed;
 }
 
 }  // namespace
