@@ -44,4 +44,9 @@ done
 "$tenon" run "$graph" "${inputs[@]}" --output "y=$data/y.npy" --check
 
 title "Time, kernels and bytes moved, fused against unfused"
-"$tenon" bench "$graph" --dim batch=$batch
+"$tenon" bench "$graph" --dim batch=$batch --unfused
+moved() {
+  "$tenon" explain "$graph" --dim batch=$batch --json "$@" |
+    python3 -c 'import json, sys; print("%.1f MB" % (sum(k["predicted"]["bytes"] for k in json.load(sys.stdin)["kernels"]) / 1e6))'
+}
+printf '\nmoved by the kernels: %s fused, %s unfused\n' "$(moved)" "$(moved --no-fuse)"
