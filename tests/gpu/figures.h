@@ -16,6 +16,11 @@ inline void figure(const std::string& name, double value, const char* unit, doub
               value <= bar ? "met" : "MISSED");
 }
 
+/// A measurement that others are seen beside; it has no bar.
+inline void figure(const std::string& name, double value, const char* unit) {
+  std::printf("FIGURE %s | %.4g %s | - |\n", name.c_str(), value, unit);
+}
+
 inline double milliseconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
   work();
