@@ -30,9 +30,7 @@ bool is_legal(const Kernel& kernel, const MapSchedule& s) {
 
 std::int64_t widest_stored(const Kernel& kernel) {
   std::int64_t widest = 1;
-  for (const Store& store : kernel.stores)
-    widest =
-        std::max<std::int64_t>(widest, size_of(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype));
+  for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   return widest;
 }
 

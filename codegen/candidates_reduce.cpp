@@ -112,7 +112,7 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
 // Rows in shared memory, of as many blocks on a multiprocessor as leave the same of a row there.
 std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  if (shape_of(kernel).length * element_bytes(kernel) < kLeastShared) return result;
+  if (shape_of(kernel).length * stream_bytes(kernel) < kLeastShared) return result;
   for (const int cluster : {1, 2, 4})
     for (const int threads : {128, 256, 512, kMostThreads}) {
       int last = 0;

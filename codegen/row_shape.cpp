@@ -5,6 +5,7 @@
 
 #include "codegen/emit/cuda/held.h"
 #include "codegen/rounds.h"
+#include "codegen/vectorize.h"
 
 namespace tenon::codegen {
 namespace {
@@ -55,15 +56,13 @@ bool stores_elements(const Kernel& kernel) {
 
 std::int64_t widest_of(const Kernel& kernel) {
   std::int64_t widest = 1;
-  for (const Instr* load : row_loads(kernel))
-    widest = std::max(widest, size_of(kernel.operands[static_cast<std::size_t>(load->access.operand)].dtype));
+  for (const Instr* load : row_loads(kernel)) widest = std::max(widest, element_bytes(kernel, load->access));
   return widest;
 }
 
-std::int64_t element_bytes(const Kernel& kernel) {
+std::int64_t stream_bytes(const Kernel& kernel) {
   std::int64_t bytes = 0;
-  for (const Instr* load : row_streams(kernel))
-    bytes += size_of(kernel.operands[static_cast<std::size_t>(load->access.operand)].dtype);
+  for (const Instr* load : row_streams(kernel)) bytes += element_bytes(kernel, load->access);
   return std::max<std::int64_t>(1, bytes);
 }
 

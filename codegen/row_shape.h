@@ -27,8 +27,8 @@ std::vector<const Instr*> row_streams(const Kernel& kernel);
 bool stores_elements(const Kernel& kernel);
 /// Bytes of an element of the widest row operand.
 std::int64_t widest_of(const Kernel& kernel);
-/// Of all streams, one element.
-std::int64_t element_bytes(const Kernel& kernel);
+/// Bytes of one element of every stream.
+std::int64_t stream_bytes(const Kernel& kernel);
 /// Of one element of a persistent row: the bytes in registers, when most.
 std::int64_t held_bytes(const Kernel& kernel);
 /// More than one sweep over the row: a reduction of reductions, or elements stored after one.

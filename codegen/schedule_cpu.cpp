@@ -4,6 +4,7 @@
 #include "codegen/dear_values.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/transpose.h"
+#include "codegen/vectorize.h"
 
 namespace tenon::codegen {
 namespace {
@@ -49,8 +50,7 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   std::int64_t narrowest = 8, widest = 1;
   for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
   for (const InstrId load : transposed.loads)
-    narrowest = std::min(narrowest,
-                         size_of(kernel.operands[static_cast<std::size_t>(kernel.instr(load).access.operand)].dtype));
+    narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load).access));
   schedule.vector = static_cast<int>(std::min<std::int64_t>(16, target.vector_bytes / widest));  // a register each
   schedule.tile_axis = axis;
   schedule.tile_rows = static_cast<int>(kRowBytes / narrowest);

@@ -25,10 +25,6 @@ std::vector<Access> streams(const Kernel& kernel) {
   return accesses;
 }
 
-std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
-  return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
-}
-
 // Issue slots of one element: what is the same for a whole vector costs less the longer that is. Eight-bit reals are
 // converted in software.
 std::int64_t cost_of(const Kernel& kernel) {

@@ -39,7 +39,7 @@ double registers_per_element(const Kernel& kernel, bool next) {
     const bool varies = (instr.depends >> inner & 1) != 0;
     const bool of_row = (instr.depends & ~(std::uint64_t{1} << inner)) != 0;
     if (instr.kind == InstrKind::load && varies && of_row && next)
-      bytes += static_cast<double>(size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
+      bytes += static_cast<double>(element_bytes(kernel, instr.access));
     if (instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced)
       bytes += static_cast<double>(size_of(compute_type(instr.dtype)));
   }
@@ -77,8 +77,7 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
   std::int64_t widest = 1;
   for (const Instr& instr : kernel.body)
     if (instr.kind == InstrKind::load && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
-      widest = std::max<std::int64_t>(widest,
-                                      size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
+      widest = std::max<std::int64_t>(widest, element_bytes(kernel, instr.access));
   schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
   // Half of an SM's threads leave each 64 registers, a quarter 128. Threads meet for every row: few that hold many

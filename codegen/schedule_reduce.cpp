@@ -42,7 +42,7 @@ void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShap
 // Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 // does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
-  const std::int64_t wanted = kBytesInFlight / (vector * element_bytes(kernel));
+  const std::int64_t wanted = kBytesInFlight / (vector * stream_bytes(kernel));
   int unroll = 1;
   while (unroll < kMostUnrolled && 2 * unroll <= std::min(wanted, steps)) unroll *= 2;
   return unroll;
@@ -122,7 +122,7 @@ void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool
 // left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
 bool streams_past(const Kernel& kernel, bool online) {
   if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
-  Dim elements(element_bytes(kernel));
+  Dim elements(stream_bytes(kernel));
   for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
   const SymbolBounds bytes = elements.bounds(kernel.symbols);
   return bytes.min > kCachesBytes && bytes.max <= kMostStreamed;

@@ -17,10 +17,6 @@ constexpr int kWaves = 4;                      // blocks for each multiprocessor
 
 bool varies(const Instr& instr, std::size_t axis) { return (instr.depends >> axis & 1) != 0; }
 
-std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
-  return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
-}
-
 // What one point moves, of tensors that differ from element to element.
 struct Bytes {
   std::int64_t shared = 0, own = 0, stored = 0;  // loaded by every point of the outermost axis alike, or for itself

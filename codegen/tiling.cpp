@@ -135,7 +135,7 @@ std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& til
 int epilogue_vector(const Kernel& kernel, int axis, int limit) {
   int widest = 1;
   for (const Store& store : kernel.stores) {
-    const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
+    const auto bytes = element_bytes(kernel, store.access);
     const int whole = power_of_two_divisor(kernel.axes[static_cast<std::size_t>(axis)].extent,
                                            std::min<int>(limit, static_cast<int>(16 / bytes)), kernel.symbols);
     for (int vector = whole; vector > widest; vector /= 2)

@@ -8,10 +8,6 @@
 namespace tenon::codegen {
 namespace {
 
-std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
-  return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
-}
-
 bool is_transposed(const Kernel& kernel, const Access& access, int axis) {
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
   const auto along = access.offset.coefficient(axis), across = access.offset.coefficient(inner);

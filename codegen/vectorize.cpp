@@ -62,13 +62,17 @@ std::optional<Dim> flat_distance(const Index& index, const Kernel& kernel) {
 }
 
 int width_for(std::int64_t aligned, int vector, const Access& access, const Kernel& kernel) {
-  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+  const auto bytes = element_bytes(kernel, access);
   int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
   while (width > 1 && aligned % width != 0) width /= 2;
   return width;
 }
 
 }  // namespace
+
+std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
+  return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+}
 
 std::optional<std::int64_t> step_along(const Index& index, int axis, int vector, const Kernel& kernel) {
   std::int64_t sum = 0;
@@ -128,7 +132,7 @@ int peeled_width(const Access& access, const Access& reference, int axis, int ve
   for (const Guard& guard : access.guards)
     if (varies(guard.index)) return 0;
   const std::int64_t aligned = divisor_of(access.offset - reference.offset, axis, vector, kernel);
-  const auto bytes = size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+  const auto bytes = element_bytes(kernel, access);
   int width = static_cast<int>(std::min<std::int64_t>(vector, 16 / bytes));
   while (width > 1 && aligned % width != 0) width /= 2;
   return width;

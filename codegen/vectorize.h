@@ -9,6 +9,9 @@
 
 namespace tenon::codegen {
 
+/// Of one element as it lies in memory.
+std::int64_t element_bytes(const Kernel& kernel, const Access& access);
+
 /// What index(axis + j) - index(axis) is for 0 <= j < vector when `axis` is a multiple of `vector`: c for c * j, or
 /// nothing when it is no such multiple. Instruction values that vary along the axis count as unknown.
 std::optional<std::int64_t> step_along(const Index& index, int axis, int vector, const Kernel& kernel);

@@ -6,6 +6,7 @@
 
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/uses.h"
+#include "codegen/vectorize.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -76,8 +77,7 @@ std::string held_type(const Kernel& kernel, InstrId value) {
 
 int held_size(const Kernel& kernel, InstrId value) {
   const Instr& instr = kernel.instr(value);
-  if (instr.kind == InstrKind::load)
-    return static_cast<int>(size_of(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype));
+  if (instr.kind == InstrKind::load) return static_cast<int>(element_bytes(kernel, instr.access));
   return static_cast<int>(size_of(instr.kind == InstrKind::round ? instr.dtype : compute_type(instr.dtype)));
 }
 
