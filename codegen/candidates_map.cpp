@@ -2,6 +2,7 @@
 // each.
 #include <algorithm>
 
+#include "codegen/read_once.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/transpose.h"
 #include "codegen/vectorize.h"
@@ -53,7 +54,7 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
   };
   if (chosen.spread) {
     MapSchedule plain = chosen;
-    plain.spread = false;
+    plain.spread = plain.streaming_loads = false;
     plain.unroll = 1;
     plain.threads = 256;
     add(plain);
@@ -66,9 +67,18 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
   with(&MapSchedule::vector, chosen.vector / 2);
   with(&MapSchedule::vector, chosen.vector * 2);
   for (int threads : {128, 256, 512}) with(&MapSchedule::threads, threads);
-  for (int unroll : {2, 4}) with(&MapSchedule::unroll, unroll);
+  for (int unroll : {2, 3, 4, 6, 8}) with(&MapSchedule::unroll, unroll);
   with(&MapSchedule::streaming, !chosen.streaming);
-  for (int unroll : {2, 4, 8})
+  if (chosen.vector > 1 && !loads_read_once(kernel, chosen.spread).empty())
+    for (const bool streaming : {false, true})
+      for (const int unroll : {chosen.unroll, 4}) {
+        MapSchedule loads = chosen;
+        loads.unroll = unroll;
+        loads.streaming = streaming;
+        loads.streaming_loads = !chosen.streaming_loads;
+        add(loads);
+      }
+  for (int unroll : {2, 4, 8, 16})
     for (int threads : {128, 256}) {
       MapSchedule spread = chosen;
       spread.unroll = unroll;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/columns_peeled.h"
+#include "codegen/read_once.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -68,8 +69,10 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
       if (threads < least || threads > kMostThreads) continue;
       result.push_back(other);
       if (!may_split || chosen.splits == 1) continue;
-      other.splits = 2 * chosen.splits;
-      result.push_back(other);
+      for (const int splits : {chosen.splits / 4, chosen.splits / 2, 2 * chosen.splits}) {
+        other.splits = splits;
+        if (splits > 0) result.push_back(other);
+      }
     }
   return result;
 }
@@ -93,17 +96,17 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
   std::vector<ReduceSchedule> result;
   const int vector = cuda::column_reference(kernel, 8) != nullptr ? 8 : 4;
   if (cuda::column_reference(kernel, vector) == nullptr) return result;
-  for (const int columns : {16, 32})
+  for (const int threads : {256, 512})
     for (const bool streaming : {false, true})
-      for (const int splits : {32, 64}) {
+      for (const int parts : {1, 2, 4}) {  // of each alignment
         ReduceSchedule other = chosen;
         other.peeled = true;
-        other.streaming = streaming;
+        other.streaming_loads = streaming;
         other.vector = vector;
-        other.threads = 256;
-        other.columns = columns;
+        other.threads = threads;
+        other.columns = 32;
         other.unroll = 8;
-        other.splits = splits;
+        other.splits = parts * vector;
         result.push_back(other);
       }
   return result;
@@ -113,7 +116,7 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
 std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   if (shape_of(kernel).length * stream_bytes(kernel) < kLeastShared) return result;
-  for (const int cluster : {1, 2, 4})
+  for (const int cluster : {1, 2, 4, 8})
     for (const int threads : {128, 256, 512, kMostThreads}) {
       int last = 0;
       for (const int resident : {1536, 1024, 512}) {  // threads of a multiprocessor
@@ -149,7 +152,11 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
     const ReduceSchedule again = rereading(kernel, target);
     std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, again);
     result.push_back(again);
-    for (const ReduceSchedule& held : held_rows(kernel, again)) result.push_back(held);
+    for (ReduceSchedule held : held_rows(kernel, again)) {
+      result.push_back(held);
+      held.streaming = stores_elements(kernel) && !held.peeled;
+      result.push_back(held);
+    }
     return result;
   }
   std::vector<ReduceSchedule> result;
@@ -161,6 +168,12 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
   if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));
+  if (chosen.mapping == RowMapping::column && chosen.peeled) {
+    ReduceSchedule single = single_columns(kernel, target);
+    result = reduce_alternatives(kernel, target, single);
+    result.push_back(single);
+    return result;
+  }
   if (chosen.mapping == RowMapping::column && chosen.vector == 1) {
     append(peeled_columns(kernel, chosen));
     if (chosen.columns == 32) append(wide_columns(chosen));
@@ -168,9 +181,13 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
   if ((chosen.peeled && rows) || (!chosen.persistent && chosen.unroll > 1)) append(bounded_registers(chosen));
-  if (stores_elements(kernel) ? !chosen.peeled : chosen.vector > 1) {
+  if (stores_elements(kernel) && !chosen.peeled) {
     result.push_back(chosen);
     result.back().streaming = !chosen.streaming;
+  }
+  if (chosen.vector > 1 && may_stream_loads(kernel, chosen)) {
+    result.push_back(chosen);
+    result.back().streaming_loads = !chosen.streaming_loads;
   }
   return result;
 }

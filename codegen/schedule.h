@@ -21,7 +21,8 @@ struct MapSchedule {
   bool spread = false;     ///< CUDA: those lie side by side along the outermost axis, which `unroll` divides, and share
                            ///< what does not vary along it
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
-  std::int64_t grain = 0;  ///< CPU: elements of one task
+  bool streaming_loads = false;  ///< CUDA: so do vector loads of what no other point reads
+  std::int64_t grain = 0;        ///< CPU: elements of one task
 
   // Accesses that are contiguous along another axis than the innermost: on CUDA they pass through a tile in shared
   // memory, on a CPU squares of loads are transposed in registers.
@@ -51,7 +52,8 @@ struct ReduceSchedule {
   int unroll = 1;       ///< CUDA, not persistent: steps of the loop over a row whose loads are in flight together
   bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
   bool online = false;  ///< CUDA: a maximum and the exponentials shifted by it are summed in one sweep, rescaled
-  bool streaming = false;   ///< element stores bypass the caches; where there are none, vector loads of elements do
+  bool streaming = false;        ///< element stores bypass the caches
+  bool streaming_loads = false;  ///< CUDA: so do vector loads of elements, where they are read once
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
                             ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements

@@ -21,6 +21,8 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
 /// Whether more of what each element of a row loads lies along the innermost kept axis than along the innermost reduced
 /// one. `kept`: the number of kept axes.
 bool column_wise(const Kernel& kernel, std::size_t kept);
+/// The choice for columns that are taken one by one, although vectors might be peeled off their rows.
+ReduceSchedule single_columns(const Kernel& kernel, const Target& target);
 /// The choice for rows, which neither registers nor shared memory keep from one sweep to the next.
 ReduceSchedule rereading(const Kernel& kernel, const Target& target);
 /// Threads that share a row.

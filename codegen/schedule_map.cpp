@@ -84,6 +84,15 @@ std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& acce
                        [&](const Access& access) { return flat_width(access, vector, kernel) == vector; });
 }
 
+// Loads of one stream that pass the caches by spare writing back what others left there, once; where more is moved they
+// are slower than that is worth, and where less is, it fits beside. Measured on sm_90 (bench/results/map-log.md).
+constexpr std::int64_t kLeastStreamed = 20 << 20, kMostStreamed = 80 << 20;
+
+// Issue slots of an element up to which a thread has time for several vectors, and the waves of blocks that then become
+// one: a second wave that is not full costs as much as one that is.
+constexpr std::int64_t kCheap = 4, kMostWaves = 3;
+constexpr int kUnrolled = 4, kResidentThreads = 2048;
+
 // Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
 constexpr std::int64_t kTransposedExtent = 16;
 
@@ -180,6 +189,23 @@ std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
   return points.max / (std::int64_t{schedule.threads} * schedule.vector);
 }
 
+// Which accesses pass the caches by, and with it how large a block is: all measured on sm_90.
+void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses,
+                    const SymbolBounds& points, std::int64_t bytes) {
+  const bool beyond_caches = points.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+  const bool few_streams = schedule.tile_axis < 0 && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
+  schedule.streaming = schedule.vector > 1 && beyond_caches && few_streams;
+  schedule.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
+                             points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
+  if (schedule.streaming && !schedule.flat) schedule.threads = 512;
+}
+
+// A few blocks more than run at once, each of which has little to compute.
+bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points) {
+  const std::int64_t at_once = std::int64_t{target.multiprocessors} * kResidentThreads * schedule.vector;
+  return schedule.vector > 1 && cost_of(kernel) <= kCheap && points.min > at_once && points.max <= kMostWaves * at_once;
+}
+
 }  // namespace
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
@@ -212,8 +238,10 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = std::min(schedule.vector, narrow);
   while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
-  schedule.streaming = schedule.vector > 1 && beyond_caches && !schedule.tile_shift;  // measured without
-  return plain && beyond_caches ? spread_where_it_pays(kernel, target, schedule) : schedule;
+  choose_caching(schedule, kernel, accesses, count, bytes);
+  if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
+  if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
+  return schedule;
 }
 
 }  // namespace tenon::codegen

@@ -1,6 +1,7 @@
 // Heuristics for Reduce kernels with outer reductions beside those of the rows: blocks that fill the device walk over
 // the rows, each with a row in its registers and the outer reductions beside it.
 #include <algorithm>
+#include <optional>
 
 #include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/schedule_choices.h"
@@ -14,6 +15,7 @@ namespace {
 // are computed of an element live on into the next sweep.
 constexpr int kOwnRegisters = 7, kLeastOwnRegisters = 23;
 constexpr int kValuesPerElement = 2;
+constexpr int kMostResident = 1024;  // threads of a multiprocessor, each with 64 registers
 
 std::int64_t row_length(const Kernel& kernel) {
   Dim length(1);
@@ -64,8 +66,39 @@ bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& ta
          (schedule.ahead < 2 || cuda::fits_ring(kernel, schedule, target));
 }
 
+// Fewer blocks, each with as many rows as the others; or as many as there are.
+int even_walkers(const Kernel& kernel, int walkers) {
+  const std::int64_t rows = most_rows(kernel);
+  for (int even = walkers; even > walkers - walkers / 16; --even)
+    if (rows % even == 0) return even;
+  return walkers;
+}
+
 int threads_for(std::int64_t vectors, int most) {
   return static_cast<int>(std::clamp<std::int64_t>((vectors + 31) / 32 * 32, 32, most));
+}
+
+std::int64_t outer_reductions(const Kernel& kernel) {
+  return std::count_if(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced;
+  });
+}
+
+// Rows under way in shared memory, of two blocks on a multiprocessor, where they are enough bytes: few threads, which
+// then wait for each other less, as far as what they gather for the outer reductions leaves them registers.
+std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
+  constexpr int kBlocks = 2, kAhead = 2;
+  constexpr std::int64_t kGathered = 32, kBytesUnderWay = 48 << 10;
+  schedule.ahead = kAhead;
+  schedule.streaming = true;
+  for (const int most : {128, 256, 512}) {
+    const int threads = threads_for(row_length(kernel) / schedule.vector, most);
+    const ReduceSchedule held = held_by(schedule, kernel, target, threads, kBlocks * threads);
+    if (held.row_elements * outer_reductions(kernel) <= kGathered && fits(held, kernel, target, kBlocks * threads) &&
+        kBlocks * cuda::ring_bytes(kernel, held) >= kBytesUnderWay)
+      return held;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -79,6 +112,7 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
     if (instr.kind == InstrKind::load && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
       widest = std::max<std::int64_t>(widest, element_bytes(kernel, instr.access));
   schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
+  if (const auto ring = with_ring(schedule, kernel, target)) return *ring;
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
   // Half of an SM's threads leave each 64 registers, a quarter 128. Threads meet for every row: few that hold many
   // elements wait less than many that hold few.
@@ -95,17 +129,20 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
 std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
                                                const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
+  const int widest = threads_for(row_length(kernel) / chosen.vector, 1024);  // beyond it some have nothing
   for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
-    for (const int resident : {256, 512, 768, 1024})
+    for (const int blocks : {1, 2, 4})
       for (const int ahead : {0, 1, 2, 3, 4}) {
-        if (threads < 32 || threads > resident || threads % 32 != 0) continue;
-        if (threads > chosen.threads && threads > row_length(kernel) / chosen.vector) continue;  // some have nothing
+        const int resident = blocks * threads;
+        if (threads < 32 || threads > widest || threads % 32 != 0 || resident > kMostResident) continue;
         ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
         other.ahead = ahead;
         if (!fits(other, kernel, target, resident)) continue;
-        result.push_back(other);
-        if (threads != chosen.threads || other.walkers != chosen.walkers) continue;
-        other.streaming = true;
+        for (const bool streaming : {false, true}) {
+          other.streaming = streaming;
+          result.push_back(other);
+        }
+        other.walkers = even_walkers(kernel, other.walkers);
         result.push_back(other);
       }
   return result;

@@ -1,7 +1,10 @@
 // Heuristics for Reduce kernels: who shares a row, by its length and by the direction in which the operands are
 // contiguous; and whether the row stays in registers between rounds.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
+#include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -19,10 +22,11 @@ constexpr int kMostUnrolledColumns = 4;  // where later sweeps compute more than
 constexpr std::int64_t kShortestPeeled = 256;
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
 constexpr int kMostThreadsRereading = 1024;
-constexpr int kMostThreadsPeeled = 256;  // of a block that walks a peeled row once
-constexpr int kMostThreads = 512;        // of a block, which leaves each 64 registers and more
-constexpr int kMostAccumulators = 32;    // per thread
-constexpr std::int64_t kCachesBytes = 64 << 20;
+constexpr int kThreadsStreaming = 256;  // of a block whose rows pass the caches by, or twice as many
+constexpr int kThreadsPeeled = 256;     // of a block that walks a peeled row once
+constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
+constexpr int kMostAccumulators = 32;   // per thread
+constexpr std::int64_t kCachesBytes = 32 << 20;
 constexpr std::int64_t kMostStreamed = 320 << 20;
 constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
@@ -70,6 +74,40 @@ int choose_splits(const Kernel& kernel, const Target& target, const RowShape& sh
   return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
 }
 
+// One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
+// left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
+bool streams_past(const Kernel& kernel, bool online, std::int64_t most = kMostStreamed) {
+  if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
+  Dim elements(stream_bytes(kernel));
+  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
+  const SymbolBounds bytes = elements.bounds(kernel.symbols);
+  return bytes.min >= kCachesBytes && bytes.max <= most;
+}
+
+// Columns of rows that no vector divides, in vectors of those of one alignment, in as many parts as run at once: loads
+// of single elements are too many requests for what they bring.
+std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
+  constexpr double kBlocks = 1.5;  // of a multiprocessor: with more, the rows that are read at once lie further apart
+  constexpr std::int64_t kMostStreamedColumns = 192 << 20;
+  ReduceSchedule schedule;
+  schedule.mapping = RowMapping::column;
+  schedule.peeled = true;
+  schedule.vector = static_cast<int>(16 / widest_of(kernel));
+  schedule.unroll = 8;
+  schedule.streaming_loads = streams_past(kernel, false, kMostStreamedColumns);
+  if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
+  if (schedule.vector < 2 || cuda::column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
+  const std::int64_t vectors = shape.rows / schedule.vector;
+  while (schedule.columns > 8 && schedule.columns >= 2 * vectors) schedule.columns /= 2;
+  const std::int64_t slabs = (vectors + schedule.columns - 1) / schedule.columns + 1;  // one of them is the edges
+  const std::int64_t members = schedule.threads / schedule.columns;
+  const std::int64_t parts =  // of each alignment
+      std::max(1LL, std::llround(kBlocks * target.multiprocessors / static_cast<double>(slabs * schedule.vector)));
+  if (shape.length < parts * schedule.vector * members * schedule.unroll) return std::nullopt;
+  schedule.splits = static_cast<int>(parts * schedule.vector);
+  return schedule;
+}
+
 // 16 bytes of the widest column operand along the kept axis, and the rest of the block along the reduced ones.
 ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   ReduceSchedule schedule;
@@ -95,10 +133,25 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   return schedule;
 }
 
+// Rows of 2-byte elements beside operands that all rows share, which take registers of their own: a thread holds fewer
+// elements of the row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
+void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
+  if (widest_of(kernel) != 2 || row_loads(kernel).size() == row_streams(kernel).size()) return;
+  if (schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  schedule.mapping = RowMapping::block;
+  schedule.threads = static_cast<int>((shape.length / (shape.length <= kShort ? 8 : 16) + 31) / 32 * 32);
+}
+
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
 // leave room for more blocks on an SM.
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
+  choose_norm_team(schedule, kernel, shape);
+  if (schedule.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.lanes) {
+    schedule.mapping = RowMapping::block;
+    schedule.threads = 128;
+  }
   for (const int most : {kMaxHeldElements / 2, kMaxHeldElements}) {
     ReduceSchedule larger = schedule;
     for (hold_row(larger, kernel, shape, most);
@@ -115,17 +168,7 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
 // want small blocks: there is more at each row's ends to wait for.
 void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool again, bool wide) {
   if (again && !schedule.peeled && !wide && shape.length > kLargestRow) schedule.threads = kMostThreadsRereading;
-  if (!again && schedule.peeled) schedule.threads = std::min(schedule.threads, kMostThreadsPeeled);
-}
-
-// One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
-// left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
-bool streams_past(const Kernel& kernel, bool online) {
-  if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
-  Dim elements(stream_bytes(kernel));
-  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
-  const SymbolBounds bytes = elements.bounds(kernel.symbols);
-  return bytes.min > kCachesBytes && bytes.max <= kMostStreamed;
+  if (!again && schedule.peeled) schedule.threads = std::min(schedule.threads, kThreadsPeeled);
 }
 
 }  // namespace
@@ -138,6 +181,10 @@ bool column_wise(const Kernel& kernel, std::size_t kept) {
     along_reduced += step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1;
   }
   return along_kept > along_reduced;
+}
+
+ReduceSchedule single_columns(const Kernel& kernel, const Target& target) {
+  return choose_columns(kernel, target, shape_of(kernel));
 }
 
 ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
@@ -155,7 +202,12 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
                                   (shape.length + step - 1) / step);
   if (schedule.mapping == RowMapping::block)
     schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
-  schedule.streaming = schedule.vector > 1 && streams_past(kernel, schedule.online);
+  schedule.streaming_loads = schedule.vector > 1 && streams_past(kernel, schedule.online);
+  if (schedule.streaming_loads && schedule.mapping == RowMapping::block && schedule.splits == 1) {
+    const bool many = shape.length / schedule.vector >= 2 * kThreadsStreaming;
+    schedule.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
+    schedule.unroll = std::min(schedule.unroll, many ? 1 : 2);
+  }
   return schedule;
 }
 
@@ -163,7 +215,10 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
-  if (column_wise(kernel, shape.kept)) return choose_columns(kernel, target, shape);
+  if (column_wise(kernel, shape.kept)) {
+    schedule = choose_columns(kernel, target, shape);
+    return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;
+  }
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);

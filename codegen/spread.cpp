@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kKeptBytes = 16 << 20;  // of a walk along the other axes: the next finds what they share in L2
 constexpr std::int64_t kShare = 4;             // a fourth of what a point moves must be shared
-constexpr std::int64_t kLoadedBytes = 128;     // that a thread holds of what differs between its vectors: 32 registers
+constexpr std::int64_t kLoadedBytes = 256;     // that a thread holds of what differs between its vectors: 64 registers
 constexpr int kLeastUnroll = 4;                // two vectors took longer than one (bench/results/map-log.md)
 constexpr int kWaves = 4;                      // blocks for each multiprocessor that must be left
 
@@ -49,14 +49,15 @@ bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen) {
   MapSchedule spread = chosen;
   spread.spread = true;
-  spread.threads = 128;
+  spread.streaming_loads = true;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;
   const Bytes bytes = bytes_of_point(kernel);
   const std::int64_t walk = points.constant() / std::max<std::int64_t>(1, kernel.axes[0].extent.constant());
   if (bytes.shared * kShare < bytes.all() || walk * bytes.all() < kKeptBytes) return chosen;
-  for (spread.unroll = 8; spread.unroll >= kLeastUnroll; spread.unroll /= 2) {
+  for (spread.unroll = 16; spread.unroll >= kLeastUnroll; spread.unroll /= 2) {
+    spread.threads = spread.unroll == 16 ? 256 : 128;
     const std::int64_t per_block = std::int64_t{spread.threads} * spread.vector * spread.unroll;
     if (spread.unroll * spread.vector * bytes.own <= kLoadedBytes && may_spread(kernel, spread) &&
         points.constant() / per_block >= std::int64_t{kWaves} * target.multiprocessors)

@@ -142,13 +142,18 @@ __device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict
 template <int N, int aligned, class T>
 __device__ __forceinline__ pack<T, N> load_streaming(const T* __restrict__ p) {
   using word = typename word_of<aligned * (int)sizeof(T)>::type;
-  pack<T, N> x;
+  if constexpr (N == aligned) {
+    const word w = __ldcs(reinterpret_cast<const word*>(p));
+    return *reinterpret_cast<const pack<T, N>*>(&w);
+  } else {
+    pack<T, N> x;
 #pragma unroll
-  for (int i = 0; i < N; i += aligned) {
-    const word w = __ldcs(reinterpret_cast<const word*>(p + i));
-    memcpy(x.element + i, &w, sizeof(w));
+    for (int i = 0; i < N; i += aligned) {
+      const word w = __ldcs(reinterpret_cast<const word*>(p + i));
+      memcpy(x.element + i, &w, sizeof(w));
+    }
+    return x;
   }
-  return x;
 }
 
 //@ store_streaming

@@ -139,7 +139,7 @@ TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
       const float v1 = -v0;  // neg
       y0[j] = f32_to_bf16(v1);
     }
-    store_streaming<8, 8>(out0 + 8192 * i0 + i1, y0);
+    store<8, 8>(out0 + 8192 * i0 + i1, y0);
   }
 }
 )");

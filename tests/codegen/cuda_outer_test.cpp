@@ -44,7 +44,7 @@ TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
   EXPECT_EQ(schedule_of(1024),
             "reduce mapping=block threads=128 vector=8 persistent row_elements=8 walkers=1056 ahead=1");
   EXPECT_EQ(schedule_of(4096),
-            "reduce mapping=block threads=256 vector=8 persistent row_elements=16 walkers=264 ahead=1");
+            "reduce mapping=block threads=256 vector=8 streaming persistent row_elements=16 walkers=264 ahead=2");
 }
 
 // A row's two sums share a barrier, behind which others may still read the parts of the row before.
@@ -58,16 +58,16 @@ TEST(CudaOuter, OneBarrierARow) {
 
 // What was loaded is not touched before its row: taking its words apart would wait for them.
 TEST(CudaOuter, TheNextRowWaitsInTheWordsOfItsLoads) {
-  const std::string text = emit_cuda(norm_backward(4096, kTarget), kTarget).text;
+  Kernel kernel = norm_backward(4096, kTarget);
+  std::get<ReduceSchedule>(kernel.schedule).ahead = 1;
+  const std::string text = emit_cuda(kernel, kTarget).text;
   test::expect_lines(text, {"under_way<bf16, 8, 8> next", "for (u32 row = blockIdx.x; row < 16384; row += 264) {",
                             "= arrived(next", "const u32 ahead = min(row + 264, (u32)16384 - 1);", "= load_now<8, 8>(",
                             "leave_warps(", "__syncthreads();"});
 }
 
 TEST(CudaOuter, MoreRowsLieInSharedMemory) {
-  Kernel kernel = norm_backward(4096, kTarget);
-  std::get<ReduceSchedule>(kernel.schedule).ahead = 2;
-  const Source source = emit_cuda(kernel, kTarget);
+  const Source source = emit_cuda(norm_backward(4096, kTarget), kTarget);
   test::expect_lines(
       source.text,
       {"(bf16*)(shared) + threadIdx.x * 8;", "for (int slot = 0; slot < 2; ++slot) {",

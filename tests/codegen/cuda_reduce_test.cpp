@@ -1,4 +1,5 @@
 // The CUDA text of Reduce kernels.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -208,16 +209,18 @@ TEST(CudaReduce, LongRowsLieInSharedMemory) {
   const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
   EXPECT_EQ(chosen(softmax),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
-  EXPECT_EQ(chosen(softmax, "sm_120"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=48 resident=1");
+  EXPECT_EQ(
+      chosen(softmax, "sm_120"),
+      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=64 shared_elements=40 resident=4");
   EXPECT_EQ(chosen(softmax, "sm_80"),
             "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=64 resident=1");
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=128 shared_elements=112 resident=1");
-  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-            "reduce mapping=block threads=1024 vector=8 cluster=2 persistent row_elements=128 shared_elements=112 "
-            "resident=1");
+  EXPECT_EQ(
+      chosen("x: bf16[64, 131072]) { y = softmax(x)"),
+      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=128 shared_elements=104 resident=4");
+  EXPECT_EQ(
+      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+      "reduce mapping=block threads=256 vector=8 cluster=8 persistent row_elements=128 shared_elements=104 resident=4");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce mapping=block threads=512 vector=4 persistent row_elements=64 shared_elements=56 resident=2");
   EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
@@ -225,10 +228,36 @@ TEST(CudaReduce, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
 }
 
+// Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.
+TEST(CudaReduce, RowsOfSomeThousandsAreOfABlock) {
+  const auto norm = [](int columns) {
+    return chosen(fmt::format("x: bf16[64, {0}], w: bf16[{0}]) {{ y = rms_norm(x, w)", columns));
+  };
+  EXPECT_EQ(norm(768), "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=24");
+  EXPECT_EQ(norm(1024), "reduce mapping=block threads=128 vector=8 persistent row_elements=8");
+  EXPECT_EQ(norm(4096), "reduce mapping=block threads=256 vector=8 persistent row_elements=16");
+  EXPECT_EQ(chosen("x: bf16[64, 1024]) { y = softmax(x)"),
+            "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=32");
+  EXPECT_EQ(chosen("x: bf16[64, 3072]) { y = softmax(x)"),
+            "reduce mapping=block threads=128 vector=8 persistent row_elements=24");
+}
+
+// The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
+TEST(CudaReduce, ColumnsOfOddRowsAreTakenInVectors) {
+  EXPECT_EQ(chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
+            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=8");
+  EXPECT_EQ(chosen("x: f32[16384, 4097]) { y = sum(x, axis=0)"),
+            "reduce mapping=column threads=256 vector=4 peeled unroll=8 splits=8");
+  EXPECT_EQ(chosen("x: bf16[65536, 257]) { y = sum(x, axis=0)"),
+            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=96");
+  EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
+            "reduce mapping=column threads=256 vector=1 unroll=16 splits=8");
+}
+
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(CudaReduce, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=128 vector=8 peeled unroll=4 streaming");
+            "reduce mapping=block threads=256 vector=8 peeled unroll=2 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
             "reduce mapping=block threads=128 vector=8 peeled unroll=4");
   EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),
@@ -321,10 +350,11 @@ TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
   const Source source =
       with_candidate("graph g(x: bf16[16384, 4097]) { y = sum(x, axis=0)\nreturn y }",
                      [](const ReduceSchedule& s) { return s.mapping == RowMapping::column && s.peeled; });
-  test::expect_lines(source.text, {"const int phase = part % 8;", "const int shift = (int)((u32)(",
-                                   "if (first_i0 >= 0 && first_i0 + 8 <= 4097) {", "const int r0 = step * 8 + phase;",
-                                   "= load<8, 8>(in0 + i0 + 4097 * r0);", "if (i0 >= 0 && i0 < 4097) {",
-                                   "reduce_columns<", "reduce_sum_finish("});
+  test::expect_lines(source.text,
+                     {"const int phase = part % 8;", "const int head = (int)(-(u32)(",
+                      "const bool inside = i0 < 4097 && (place >= 8 || place < head);",
+                      "const bool inside = i0 + 8 <= 4097;", "const int r0 = step * 8 + phase;",
+                      "= load_streaming<8, 8>(in0 + i0 + 4097 * r0);", "reduce_columns<", "reduce_sum_finish("});
 }
 
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {

@@ -20,23 +20,48 @@ std::string chosen(const std::string& text) {
 
 TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=256 vector=4 unroll=1 streaming");
+            "map threads=512 vector=4 unroll=1 streaming");
+}
+
+// What others left in the caches need not be written back for it, which shows in between: neither where all fits, nor
+// where it is little of what is moved.
+TEST(MapSchedule, StreamsAboutAsLargeAsTheCachesPassThemBy) {
+  EXPECT_EQ(chosen("graph g(x: bf16[2097152]) { y = tanh(x); return y }"), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(chosen("graph g(x: bf16[8388608]) { y = tanh(x); return y }"),
+            "map threads=256 vector=8 unroll=1 streaming_loads");
+  EXPECT_EQ(chosen("graph g(x: bf16[16777216]) { y = tanh(x); return y }"),
+            "map threads=512 vector=8 unroll=1 streaming streaming_loads");
+  EXPECT_EQ(chosen("graph g(x: bf16[33554432]) { y = tanh(x); return y }"),
+            "map threads=512 vector=8 unroll=1 streaming");
+}
+
+// Not where an element costs more than its bytes, or where blocks of one vector run at once anyway.
+TEST(MapSchedule, AFewMoreBlocksThanRunAtOnceBecomeFewerOfMoreVectors) {
+  const auto permuted = [](int batch) {
+    return chosen("graph g(x: bf16[" + std::to_string(batch) + ", 1024, 12, 64]) {\n" +
+                  "  y = transpose(x, perm=[0, 2, 1, 3]); return y }");
+  };
+  EXPECT_EQ(permuted(2), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(permuted(8), "map threads=256 vector=8 unroll=4 streaming_loads");
+  EXPECT_EQ(permuted(16), "map threads=512 vector=8 unroll=1 streaming streaming_loads");
+  EXPECT_EQ(chosen("graph g(x: bf16[8, 1024, 12, 64]) { y = exp(transpose(x, perm=[0, 2, 1, 3])); return y }"),
+            "map threads=256 vector=8 unroll=1 streaming_loads");
 }
 
 TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192], z: bf16[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=4 unroll=1 streaming");
+            "map threads=256 vector=4 unroll=1");
   EXPECT_EQ(chosen("graph g(x: f16[8192, 8192], z: f16[8192, 8192]) { y = mul(silu(x), z); return y }"),
-            "map threads=256 vector=4 unroll=1 streaming");
+            "map threads=256 vector=4 unroll=1");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192], z: f32[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=2 unroll=1 streaming");
+            "map threads=256 vector=2 unroll=1");
   // hardly beyond the caches, within them, and of unknown size
   EXPECT_EQ(chosen("graph g(x: bf16[8388608], z: bf16[8388608]) { y = add(x, z); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming");
-  EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
+            "map threads=256 vector=8 unroll=4");
   EXPECT_EQ(chosen("graph g(x: bf16[n, 2048], z: bf16[n, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=1");
 }
@@ -45,18 +70,18 @@ TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
 TEST(MapSchedule, FourRandomNumbersAreDrawnAtOnce) {
   EXPECT_EQ(chosen("graph g(s: i64, x: f32[16384, 4096], r: f32[16384, 4096]) {\n"
                    "  y = add(dropout(x, s, p=0.1), r)\n  return y\n}"),
-            "map threads=256 vector=4 unroll=1 streaming");
+            "map threads=256 vector=4 unroll=1");
 }
 
 // A row of factors comes from the caches, and the turned half of a rotation from the lines that are there already.
 TEST(MapSchedule, BroadcastAndShiftedOperandsAreNoStreams) {
   EXPECT_EQ(chosen("graph g(x: bf16[16384, 4096], b: bf16[4096], c: bf16[4096]) { y = add(mul(x, b), c); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(x: bf16[128, 4096, 128], c: bf16[4096, 128], s: bf16[4096, 128]) {\n"
                    "  low = slice(x, axis=-1, start=[0], stop=[64])\n"
                    "  high = slice(x, axis=-1, start=[64], stop=[128])\n"
                    "  y = add(mul(x, c), mul(concat(neg(high), low, axis=-1), s))\n  return y\n}"),
-            "map threads=256 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming");
 }
 
 std::string gather_and_add(int batch, int sequence, const std::string& shared) {
@@ -67,17 +92,19 @@ std::string gather_and_add(int batch, int sequence, const std::string& shared) {
 
 // 25 MB pass until the positions are read again.
 TEST(MapSchedule, VectorsAreSpreadAlongABatchThatSharesMoreThanTheCachesKeep) {
-  EXPECT_EQ(chosen(gather_and_add(16, 4096, "4096, 1024")), "map threads=128 vector=8 unroll=8 spread streaming");
+  EXPECT_EQ(chosen(gather_and_add(16, 4096, "4096, 1024")),
+            "map threads=256 vector=8 unroll=16 spread streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[16, 4096, 1024], p: bf16[4096, 1024]) { y = add(x, p); return y }"),
-            "map threads=128 vector=8 unroll=8 spread streaming");
+            "map threads=256 vector=8 unroll=16 spread streaming streaming_loads");
   // as far as the batch goes
-  EXPECT_EQ(chosen(gather_and_add(12, 4096, "4096, 1024")), "map threads=128 vector=8 unroll=4 spread streaming");
-  EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")), "map threads=256 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(12, 4096, "4096, 1024")),
+            "map threads=128 vector=8 unroll=4 spread streaming streaming_loads");
+  EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")), "map threads=512 vector=8 unroll=1 streaming");
   // 6 MB pass; nothing is shared but a row, or nothing at all
-  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=256 vector=8 unroll=1 streaming");
-  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=256 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=512 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=512 vector=8 unroll=1 streaming");
   EXPECT_EQ(chosen("graph g(i: i64[65536], t: bf16[50257, 1024]) { y = exp(take(t, i, axis=0)); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming");
 }
 
 TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
@@ -87,9 +114,9 @@ TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
             "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 tile_shift");
   // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
   EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8 streaming");
+            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8");
   EXPECT_EQ(chosen("graph g(x: f32[4096, 4097]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 streaming");
+            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1");
   EXPECT_EQ(chosen("graph g(x: bf16[511, 513]) { y = add(transpose(x), 1); return y }"),
             "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
 }
@@ -103,8 +130,8 @@ TEST(MapSchedule, TheCandidatesOfSpreadVectorsHoldPlainOnes) {
     texts.push_back(print(candidate));
   const auto tried = [&](const std::string& text) { return std::count(texts.begin(), texts.end(), text) == 1; };
   EXPECT_TRUE(tried("map threads=256 vector=8 unroll=1 streaming"));
-  EXPECT_TRUE(tried("map threads=128 vector=8 unroll=4 spread streaming"));
-  EXPECT_TRUE(tried("map threads=256 vector=8 unroll=8 spread streaming"));
+  EXPECT_TRUE(tried("map threads=128 vector=8 unroll=4 spread streaming streaming_loads"));
+  EXPECT_TRUE(tried("map threads=256 vector=8 unroll=8 spread streaming streaming_loads"));
 }
 
 }  // namespace

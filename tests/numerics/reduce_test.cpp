@@ -152,5 +152,27 @@ TEST_P(DeviceWide, LongMaskedRows) {
 INSTANTIATE_TEST_SUITE_P(On, DeviceWide, ::testing::ValuesIn(all_targets()),
                          [](const auto& each) { return each.param; });
 
+class OddColumns : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { require(GetParam()); }
+};
+
+// Columns at both ends of the rows are not in vectors of theirs, however a row is aligned.
+TEST_P(OddColumns, OfManyRows) {
+  const auto columns_of = [](int columns, const char* dtype) {
+    return ir::parse(fmt::format(
+        "graph columns(x: {0}[6400, {1}], w: {0}[{1}]) {{ s = sum(mul(x, w), axis=0); return s }}", dtype, columns));
+  };
+  expect_right(columns_of(263, "bf16"), GetParam());
+  if (GetParam() == "cuda_on_host") return;  // slow
+  expect_right(columns_of(257, "bf16"), GetParam());
+  expect_right(columns_of(257, "f32"), GetParam());
+  expect_right(ir::parse("graph columns(x: f32[6400, 129]) { m = max(x, axis=0); a = argmin(x, axis=0); return m, a }"),
+               GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(On, OddColumns, ::testing::Values("cpu", "cuda", "cuda_on_host"),
+                         [](const auto& each) { return each.param; });
+
 }  // namespace
 }  // namespace tenon::test

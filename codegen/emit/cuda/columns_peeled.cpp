@@ -1,4 +1,5 @@
-// See columns_peeled.h. Of the first and the last vector of a row, elements outside it are left out.
+// See columns_peeled.h. The first blocks of the grid take the columns at both ends of the rows, which no vector covers,
+// one by one: in the blocks of the vectors a few threads would hold up all others.
 #include "codegen/emit/cuda/columns_peeled.h"
 
 #include <fmt/format.h>
@@ -29,31 +30,27 @@ class PeeledColumns {
   }
 
   Source emit() {
-    const Sweep& sweep = rows_.rounds.sweeps[0];
-    emit_place();
-    for (InstrId id : sweep.reduces) {
-      const Combination how = combination(kernel_, kernel_.instr(id));
-      out_.line(fmt::format("pack<{}, {}> a{};", how.type, schedule_.vector, id));
-      out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
-      out_.line(fmt::format("a{}[j] = {};", id, how.identity));
-      out_.close();
-    }
-    emit_vectors(sweep);
-    emit_edges(sweep);
-    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_partials(sweep.reduces[slot], slot);
+    emit_bounds();
+    out_.open(fmt::format("if (blockIdx.x < {}) {{", schedule_.splits));
+    emit_edges();
+    out_.close("} else {");
+    emit_vectors();
+    out_.close();
+    const Dim vectors = rows_.count.floor_div(schedule_.vector);
     LaunchRule launch;
-    launch.grid_x = blocks_of(rows_.count + Dim(schedule_.vector - 1), team_.rows) * Dim(schedule_.splits);
+    launch.grid_x = (blocks_of(vectors, schedule_.columns) + Dim(1)) * Dim(schedule_.splits);
     launch.block = schedule_.threads;
     // The compiler rather keeps one load under way, and spills, than it takes a register beyond the 32nd.
     return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.resident));
   }
 
  private:
-  std::string first() const { return "first_" + kernel_.axes[0].name; }
+  const Sweep& sweep() const { return rows_.rounds.sweeps[0]; }
+  const std::string& column() const { return kernel_.axes[0].name; }
   std::string columns() const { return parenthesized(dim_text(rows_.count, rows_.names)); }
 
-  // The part, its alignment, this thread's first column, and the bounds of its rows in units of `vector`.
-  void emit_place() {
+  // The part, its alignment, the columns in front of its first vector, and the bounds of its rows in units of `vector`.
+  void emit_bounds() {
     const std::string type = index_type(kernel_), wide = unsigned_index_type(kernel_);
     const int vector = schedule_.vector;
     Names at_row = rows_.names;
@@ -61,84 +58,85 @@ class PeeledColumns {
     at_row.axes[1] = "phase";
     out_.line(fmt::format("const {} part = blockIdx.x % {};", type, schedule_.splits));
     out_.line(fmt::format("const {} phase = part % {};", type, vector));
-    out_.line(fmt::format("const {0} shift = ({0})(({1}){2} & {3});", type, wide,
+    out_.line(fmt::format("const {0} head = ({0})(-({1}){2} & {3});", type, wide,
                           parenthesized(index_text(reference_->offset, at_row)), vector - 1));
-    out_.line(fmt::format("const {0} {1} = ({0})(blockIdx.x / {2} * {3} + {4}) * {5} - shift;", type, first(),
-                          schedule_.splits, schedule_.columns, team_.row, vector));
-    out_.line(fmt::format("const {} member = {};", type, team_.member));
     const std::string part = parenthesized(dim_text(blocks_of(rows_.length, schedule_.splits), rows_.names));
     out_.line(fmt::format("const {} begin = part / {} * {};", type, vector, part));
     out_.line(fmt::format("const {0} end = min(begin + {1}, ({0})(({2} - phase + {3}) / {4}));", type, part,
                           parenthesized(dim_text(rows_.length, rows_.names)), vector - 1, vector));
   }
 
-  Points points_of(const Sweep& sweep) const {
+  Points points_of(int vector) const {
     Points points;
-    points.instrs = needed(kernel_, sweep_roots(kernel_, sweep), std::vector<bool>(kernel_.body.size(), false));
-    points.reduces = sweep.reduces;
+    points.instrs = needed(kernel_, sweep_roots(kernel_, sweep()), std::vector<bool>(kernel_.body.size(), false));
+    points.reduces = sweep().reduces;
     points.position = kernel_.axes[1].name;
     points.columns = true;
     points.axis = 0;
-    points.vector = schedule_.vector;
-    points.peeled = reference_;
+    points.vector = vector;
+    points.peeled = vector > 1 ? reference_ : nullptr;
     points.streamed = streamed_loads(kernel_, schedule_);
     return points;
   }
 
-  void open_rows() {
+  void emit_edges() {
     const std::string type = index_type(kernel_);
-    out_.open(fmt::format("for ({} step = begin + member; step < end; step += {}) {{", type, team_.size));
-    out_.line(fmt::format("const {} {} = step * {} + phase;", type, kernel_.axes[1].name, schedule_.vector));
+    const int vector = schedule_.vector, places = 2 * vector;
+    out_.line(fmt::format("const {} place = threadIdx.x % {};", type, places));
+    out_.line(fmt::format("const {0} behind = head + ({0})({1} - head) / {2} * {2};", type, columns(), vector));
+    out_.line(fmt::format("const {} {} = place < {} ? place : behind + place - {};", type, column(), vector, vector));
+    out_.line(
+        fmt::format("const bool inside = {0} < {1} && (place >= {2} || place < head);", column(), columns(), vector));
+    out_.line(fmt::format("const {} member = threadIdx.x / {};", type, places));
+    emit_sums(1, places);
   }
 
-  void emit_vectors(const Sweep& sweep) {
-    out_.open(fmt::format("if ({0} >= 0 && {0} + {1} <= {2}) {{", first(), schedule_.vector, columns()));
-    out_.line(fmt::format("const {} {} = {};", index_type(kernel_), kernel_.axes[0].name, first()));
-    if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
-    open_rows();
-    emit_points(out_, kernel_, points_of(sweep));
-    out_.close();
+  void emit_vectors() {
+    const std::string type = index_type(kernel_);
+    const int vector = schedule_.vector;
+    out_.line(fmt::format("const {0} {1} = ({0})((blockIdx.x / {2} - 1) * {3} + {4}) * {5} + head;", type, column(),
+                          schedule_.splits, schedule_.columns, team_.row, vector));
+    out_.line(fmt::format("const bool inside = {} + {} <= {};", column(), vector, columns()));
+    out_.line(fmt::format("const {} member = {};", type, team_.member));
+    emit_sums(vector, schedule_.columns);
   }
 
-  void emit_edges(const Sweep& sweep) {
-    Points points = points_of(sweep);
-    points.vector = 1;
-    points.peeled = nullptr;
-    points.column = "[j]";
-    out_.close("} else {");
-    out_.line("#pragma unroll 4");
-    open_rows();
-    open_columns();
-    emit_points(out_, kernel_, points);
-    out_.close();
-    out_.close();
-    out_.close();
-    out_.close();
-  }
-
-  // For each of this thread's columns that exists.
-  void open_columns() {
-    const std::string& column = kernel_.axes[0].name;
-    out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
-    out_.line(fmt::format("const {} {} = {} + j;", index_type(kernel_), column, first()));
-    out_.open(fmt::format("if ({0} >= 0 && {0} < {1}) {{", column, columns()));
-  }
-
-  void emit_partials(InstrId id, std::size_t slot) {
-    const Combination how = combination(kernel_, kernel_.instr(id));
-    std::string all = fmt::format("a{}", id);
-    if (!team_.collect.empty()) {
-      out_.line(fmt::format("const pack<{}, {}> b{} = {}(a{}, {});", how.type, schedule_.vector, id, team_.collect, id,
-                            how.function));
-      all = fmt::format("b{}", id);
+  // Of `vector` columns a thread, with `across` threads side by side: this part's results.
+  void emit_sums(int vector, int across) {
+    const int members = schedule_.threads / across;
+    for (InstrId id : sweep().reduces) {
+      const Combination how = combination(kernel_, kernel_.instr(id));
+      out_.line(fmt::format("pack<{}, {}> a{};", how.type, vector, id));
+      open_each(vector);
+      out_.line(fmt::format("a{}[j] = {};", id, how.identity));
+      out_.close();
     }
-    if (team_.size > 1) out_.open("if (member == 0) {");
-    open_columns();
-    emit_partial(out_, rows_, slot, kernel_.axes[0].name, all + "[j]");
+    out_.open("if (inside) {");
+    if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
+    out_.open(fmt::format("for ({} step = begin + member; step < end; step += {}) {{", index_type(kernel_), members));
+    out_.line(
+        fmt::format("const {} {} = step * {} + phase;", index_type(kernel_), kernel_.axes[1].name, schedule_.vector));
+    emit_points(out_, kernel_, points_of(vector));
     out_.close();
     out_.close();
-    if (team_.size > 1) out_.close();
+    for (std::size_t slot = 0; slot < sweep().reduces.size(); ++slot) {
+      const InstrId id = sweep().reduces[slot];
+      const Combination how = combination(kernel_, kernel_.instr(id));
+      std::string all = fmt::format("a{}", id);
+      if (members > 1) {
+        out_.line(fmt::format("const pack<{}, {}> b{} = reduce_columns<{}, {}>(a{}, {});", how.type, vector, id, across,
+                              schedule_.threads, id, how.function));
+        all = fmt::format("b{}", id);
+      }
+      out_.open("if (member == 0 && inside) {");
+      open_each(vector);
+      emit_partial(out_, rows_, slot, column() + " + j", all + "[j]");
+      out_.close();
+      out_.close();
+    }
   }
+
+  void open_each(int vector) { out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector)); }
 
   const Kernel& kernel_;
   const Target& target_;

@@ -3,8 +3,11 @@
 // one.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
@@ -100,13 +103,30 @@ void open_spread(Writer& out, const Share& share) {
       fmt::format("const {0} {1} = first_{1} * {2} + u;", index_type(share.kernel), outermost, share.schedule.unroll));
 }
 
+// What all vectors share, once: a compiler does not see that loads that stream are the same.
+std::vector<InstrId> emit_shared(Writer& out, const Share& share, const Points& points) {
+  std::vector<InstrId> shared;
+  for (InstrId id : points.held) {
+    const Instr& load = share.kernel.instr(id);
+    if ((load.depends & 1) != 0 || !load.access.offset.values().empty() || !load.access.guards.empty()) continue;
+    shared.push_back(id);
+    out.line(fmt::format("const {} shared{} = {};", pack_type(stored_dtype(share.kernel, load.access), points.vector),
+                         id, vector_load(share.kernel, id, points, names_of(share.kernel))));
+  }
+  return shared;
+}
+
 // All loads, then what becomes of them.
 void emit_spread(Writer& out, const Share& share, const Points& points) {
   decode_spread(out, share);
+  const std::vector<InstrId> shared = emit_shared(out, share, points);
   declare_held(out, share.kernel, points, share.schedule.unroll);
   if (!points.held.empty()) {
     open_spread(out, share);
-    emit_held(out, share.kernel, points);
+    Points own = points;
+    std::erase_if(own.held, [&](InstrId id) { return std::find(shared.begin(), shared.end(), id) != shared.end(); });
+    emit_held(out, share.kernel, own);
+    for (InstrId id : shared) out.line(fmt::format("x{0}{1} = shared{0};", id, points.held_index));
     out.close();
   }
   open_spread(out, share);

@@ -92,8 +92,8 @@ void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
       transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile_vector);
   out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
-  out.line(
-      fmt::format("return {};", vector_load(tiling.kernel, load, tiling.row_axis, vector, names_of(tiling.kernel))));
+  out.line(fmt::format("return {};", vector_load(tiling.kernel, load, tiling.row_axis, vector, names_of(tiling.kernel),
+                                                 load_function(map_points(tiling.kernel, tiling.schedule), load))));
   out.close("});");
 }
 

@@ -8,6 +8,7 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/vectors.h"
+#include "codegen/read_once.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
@@ -233,6 +234,7 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   points.vector = schedule.vector;
   points.flat = schedule.flat && schedule.vector > 1;
   points.streaming = schedule.streaming;
+  if (schedule.streaming_loads) points.streamed = loads_read_once(kernel, schedule.spread);
   return points;
 }
 
@@ -251,7 +253,8 @@ void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
   for (InstrId load : points.held) {
     const Access& access = kernel.instr(load).access;
     out.line(fmt::format("x{}{} = {};", load, points.held_index,
-                         guarded_load(kernel, access, points.vector, width_of(kernel, access, points), names)));
+                         guarded_load(kernel, access, points.vector, width_of(kernel, access, points), names, false,
+                                      load_function(points, load))));
   }
 }
 

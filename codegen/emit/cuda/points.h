@@ -55,8 +55,10 @@ void emit_held(Writer& out, const Kernel& kernel, const Points& points);
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);
 
-/// "load<8, 8>(in0 + i0)", an expression of type pack; empty when the load is not contiguous.
-std::string vector_load(const Kernel& kernel, InstrId load, int axis, int vector, const Names& names);
+/// "load<8, 8>(in0 + i0)", an expression of type pack; empty when the load is not contiguous. `function`: of the
+/// prelude, "load" or one like it.
+std::string vector_load(const Kernel& kernel, InstrId load, int axis, int vector, const Names& names,
+                        const char* function = "load");
 /// The same at `points`, which may be peeled.
 std::string vector_load(const Kernel& kernel, InstrId load, const Points& points, const Names& names);
 /// "pack<bf16, 8>".

@@ -51,7 +51,7 @@ Source ReduceEmitter::emit() {
 int ReduceEmitter::resident() const {
   if (schedule_.resident > 0) return schedule_.resident;
   if (schedule_.walkers > 0) {  // all at once, where that leaves a thread 64 registers
-    const int blocks = schedule_.walkers / target_.multiprocessors;
+    const int blocks = (schedule_.walkers + target_.multiprocessors - 1) / target_.multiprocessors;
     return blocks * schedule_.threads <= target_.registers_per_block / 64 ? blocks : 0;
   }
   return shared_.empty() ? int{schedule_.peeled} : blocks();

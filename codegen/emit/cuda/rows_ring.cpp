@@ -56,7 +56,7 @@ std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
 
 bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
   const std::vector<InstrId> loads = ring_loads(kernel);
-  const int blocks = std::max(1, schedule.walkers / target.multiprocessors);
+  const int blocks = (schedule.walkers + target.multiprocessors - 1) / target.multiprocessors;
   return target.sm >= 80 && !loads.empty() &&
          std::all_of(loads.begin(), loads.end(), [&](InstrId load) { return whole_vectors(kernel, schedule, load); }) &&
          ring_bytes(kernel, schedule) + turn_bytes(kernel, schedule) <=

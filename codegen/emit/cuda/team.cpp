@@ -6,6 +6,7 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/read_once.h"
 #include "codegen/row_shape.h"
 
 namespace tenon::codegen::cuda {
@@ -142,10 +143,7 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
 }
 
 std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
-  std::vector<InstrId> loads;
-  if (!schedule.streaming || stores_elements(kernel)) return loads;
-  for (const Instr* load : row_streams(kernel)) loads.push_back(static_cast<InstrId>(load - kernel.body.data()));
-  return loads;
+  return schedule.streaming_loads ? loads_read_once(kernel) : std::vector<InstrId>{};
 }
 
 bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1 && !rounds.sweeps[0].online; }

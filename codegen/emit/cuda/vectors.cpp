@@ -70,16 +70,19 @@ std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
 
 std::string pack_type(DType dtype, int vector) { return fmt::format("pack<{}, {}>", storage_type(dtype), vector); }
 
-std::string vector_load(const Kernel& kernel, InstrId id, int axis, int vector, const Names& names) {
+std::string vector_load(const Kernel& kernel, InstrId id, int axis, int vector, const Names& names,
+                        const char* function) {
   const Access& access = kernel.instr(id).access;
   const int width = vector_width(access, axis, vector, kernel);
-  return width == 0 ? "" : guarded_load(kernel, access, vector, width, names);
+  return width == 0 ? "" : guarded_load(kernel, access, vector, width, names, false, function);
 }
 
 std::string vector_load(const Kernel& kernel, InstrId id, const Points& points, const Names& names) {
   const Access& access = kernel.instr(id).access;
   const int width = width_of(kernel, access, points);
-  return width == 0 ? "" : guarded_load(kernel, access, points.vector, width, names, points.peeled != nullptr);
+  return width == 0 ? ""
+                    : guarded_load(kernel, access, points.vector, width, names, points.peeled != nullptr,
+                                   load_function(points, id));
 }
 
 }  // namespace tenon::codegen::cuda

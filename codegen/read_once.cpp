@@ -1,0 +1,39 @@
+// See read_once.h.
+#include "codegen/read_once.h"
+
+#include <algorithm>
+
+#include "codegen/rounds.h"
+
+namespace tenon::codegen {
+namespace {
+
+bool varies_along_all(const Kernel& kernel, const Instr& instr, std::size_t first) {
+  for (std::size_t axis = first; axis < kernel.axes.size(); ++axis)
+    if (!kernel.axes[axis].extent.is(1) && (instr.depends >> axis & 1) == 0) return false;
+  return true;
+}
+
+}  // namespace
+
+std::vector<InstrId> loads_read_once(const Kernel& kernel, bool spread) {
+  std::vector<int> uses(kernel.operands.size(), 0);
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load) ++uses[static_cast<std::size_t>(instr.access.operand)];
+  std::vector<InstrId> loads;
+  for (std::size_t id = 0; id < kernel.body.size(); ++id) {
+    const Instr& instr = kernel.body[id];
+    if (instr.kind == InstrKind::load && uses[static_cast<std::size_t>(instr.access.operand)] == 1 &&
+        instr.access.offset.values().empty() && varies_along_all(kernel, instr, spread ? 1 : 0))
+      loads.push_back(static_cast<InstrId>(id));
+  }
+  return loads;
+}
+
+bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const bool once =
+      (schedule.persistent && schedule.shared_elements == 0) || rounds_of(kernel, schedule.online).sweeps.size() == 1;
+  return once && !loads_read_once(kernel).empty();
+}
+
+}  // namespace tenon::codegen
