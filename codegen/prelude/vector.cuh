@@ -137,6 +137,13 @@ __device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict
   return x;
 }
 
+//@ load_here
+// As load, but not put off until there are registers to spare: many gathers are then under way together.
+template <int N, int aligned, class T>
+__device__ __forceinline__ pack<T, N> load_here(const T* __restrict__ p) {
+  return arrived(load_now<N, aligned>(p));
+}
+
 //@ load_streaming
 // As load, of what is not read again: the caches drop it before anything else.
 template <int N, int aligned, class T>

@@ -125,6 +125,8 @@ void emit_spread(Writer& out, const Share& share, const Points& points) {
     open_spread(out, share);
     Points own = points;
     std::erase_if(own.held, [&](InstrId id) { return std::find(shared.begin(), shared.end(), id) != shared.end(); });
+    for (InstrId id : own.held)
+      if (!share.kernel.instr(id).access.offset.values().empty()) own.here.push_back(id);
     emit_held(out, share.kernel, own);
     for (InstrId id : shared) out.line(fmt::format("x{0}{1} = shared{0};", id, points.held_index));
     out.close();

@@ -45,8 +45,10 @@ DType stored_dtype(const Kernel& kernel, const Access& access) {
 }
 
 const char* load_function(const Points& points, InstrId load) {
-  const bool streamed = std::find(points.streamed.begin(), points.streamed.end(), load) != points.streamed.end();
-  return streamed ? "load_streaming" : "load";
+  const auto among = [&](const std::vector<InstrId>& loads) {
+    return std::find(loads.begin(), loads.end(), load) != loads.end();
+  };
+  return among(points.streamed) ? "load_streaming" : among(points.here) ? "load_here" : "load";
 }
 
 bool varies(const Points& points, std::uint64_t axes) {
