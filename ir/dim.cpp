@@ -136,6 +136,8 @@ Dim DimTerms::make(std::int64_t constant, std::vector<DimTerm> terms) {
   return Dim(constant, std::make_shared<const DimTerms>(DimTerms{std::move(merged)}));
 }
 
+void Dim::leave_range() { overflow(); }
+
 Dim Dim::symbol(const std::string& name) {
   const bool valid =
       !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&

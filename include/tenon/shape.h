@@ -2,6 +2,7 @@
 // compiled once, serves every batch size.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tenon {
@@ -34,8 +36,13 @@ struct DimTerms;  // the symbolic part; defined in ir/dim.cpp
 /// Arithmetic that would leave 64 bits throws Error(type).
 class Dim {
  public:
-  Dim(std::int64_t value = 0) : constant_(value) {}  // NOLINT: 3 is a dimension
-  Dim(int value) : constant_(value) {}               // NOLINT
+  Dim() : constant_(0) {}
+  /// The constant `value`, of any integer type; Error(type) when it leaves 64 bits.
+  template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+  Dim(T value) : constant_(static_cast<std::int64_t>(value)) {  // NOLINT: 3 is a dimension
+    if (!std::in_range<std::int64_t>(value)) leave_range();
+  }
   /// The symbol `name` (letters, digits and '_', not starting with a digit).
   static Dim symbol(const std::string& name);
 
@@ -71,6 +78,7 @@ class Dim {
  private:
   Dim(std::int64_t constant, std::shared_ptr<const DimTerms> terms) : constant_(constant), terms_(std::move(terms)) {}
   friend struct DimTerms;
+  [[noreturn]] static void leave_range();
 
   std::int64_t constant_;
   std::shared_ptr<const DimTerms> terms_;  // null when constant

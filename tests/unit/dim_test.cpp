@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
+#include "tenon/error.h"
 #include "tenon/shape.h"
 
 namespace tenon {
@@ -11,6 +14,16 @@ namespace {
 
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+
+TEST(DimTest, AnyIntegerIsADimension) {
+  const std::vector<float> values(12);
+  EXPECT_EQ(Dim(values.size()), Dim(12));
+  EXPECT_EQ(Dim(3u) + Dim(4LL) + Dim(short{5}), Dim(12));
+  EXPECT_EQ(Shape({values.size(), 3}), Shape({12, 3u}));
+  EXPECT_EQ(Dim(), Dim(0));
+  static_assert(!std::is_constructible_v<Dim, double> && !std::is_constructible_v<Dim, bool>);
+  EXPECT_THROW(Dim(std::numeric_limits<std::uint64_t>::max()), Error);
+}
 
 TEST(DimTest, BoundsOfTheLowestFactorHaveAnIntegerDivisor) {
   const Dim n = Dim::symbol("n");
