@@ -1,5 +1,4 @@
 // The CUDA text of Reduce kernels.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,106 +182,6 @@ TEST(CudaReduce, TeamsFitTheRow) {
       schedule_of(50257),
       "reduce mapping=block threads=512 vector=8 peeled persistent row_elements=104 shared_elements=104 resident=2");
   EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
-}
-
-// The schedule of the first kernel of "graph g(<text>", as the pipeline lowers it.
-std::string chosen(const std::string& text, const std::string& arch = "sm_90a") {
-  const Target target = test::cuda_target_for(arch);
-  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\nreturn y }"), {});
-  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
-  kernel.schedule = choose_schedule(kernel, target);
-  test::expect_compiles_for(emit_cuda(kernel, target), {arch});
-  return print(kernel.schedule);
-}
-
-TEST(CudaReduce, RowsThatRegistersHoldStayThere) {
-  EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
-            "reduce mapping=block threads=256 vector=8 persistent row_elements=32");
-  EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)", "sm_75"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
-}
-
-// A block of 1024 threads, or two of 512, on a multiprocessor.
-TEST(CudaReduce, LongRowsLieInSharedMemory) {
-  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=32 shared_elements=32 resident=2");
-  const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
-  EXPECT_EQ(chosen(softmax),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
-  EXPECT_EQ(
-      chosen(softmax, "sm_120"),
-      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=64 shared_elements=40 resident=4");
-  EXPECT_EQ(chosen(softmax, "sm_80"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=64 resident=1");
-  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(
-      chosen("x: bf16[64, 131072]) { y = softmax(x)"),
-      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=128 shared_elements=104 resident=4");
-  EXPECT_EQ(
-      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-      "reduce mapping=block threads=256 vector=8 cluster=8 persistent row_elements=128 shared_elements=104 resident=4");
-  EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
-            "reduce mapping=block threads=512 vector=4 persistent row_elements=64 shared_elements=56 resident=2");
-  EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
-            "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
-}
-
-// Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.
-TEST(CudaReduce, RowsOfSomeThousandsAreOfABlock) {
-  const auto norm = [](int columns) {
-    return chosen(fmt::format("x: bf16[64, {0}], w: bf16[{0}]) {{ y = rms_norm(x, w)", columns));
-  };
-  EXPECT_EQ(norm(768), "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=24");
-  EXPECT_EQ(norm(1024), "reduce mapping=block threads=128 vector=8 persistent row_elements=8");
-  EXPECT_EQ(norm(4096), "reduce mapping=block threads=256 vector=8 persistent row_elements=16");
-  EXPECT_EQ(chosen("x: bf16[64, 1024]) { y = softmax(x)"),
-            "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=32");
-  EXPECT_EQ(chosen("x: bf16[64, 3072]) { y = softmax(x)"),
-            "reduce mapping=block threads=128 vector=8 persistent row_elements=24");
-}
-
-// The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
-TEST(CudaReduce, ColumnsOfOddRowsAreTakenInVectors) {
-  EXPECT_EQ(chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=8");
-  EXPECT_EQ(chosen("x: f32[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=4 peeled unroll=8 splits=8");
-  EXPECT_EQ(chosen("x: bf16[65536, 257]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=96");
-  EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=1 unroll=16 splits=8");
-}
-
-// What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
-TEST(CudaReduce, OneSweepOverMuchIsStreamed) {
-  EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=256 vector=8 peeled unroll=2 streaming_loads");
-  EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=128 vector=8 peeled unroll=4");
-  EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=128 vector=8 peeled unroll=4");
-  const auto text_of = [](const std::string& graph) {
-    const Target target = test::cuda_target_for("sm_90a");
-    const ir::Plan plan = ir::make_plan(ir::parse(graph), {});
-    Kernel kernel = lower(plan, 0, unspecialized(plan), target);
-    return emitted(kernel).text;
-  };
-  test::expect_lines(text_of("graph g(x: bf16[16384, 4096]) { y = sum(x, axis=1)\nreturn y }"),
-                     {"= load_streaming<8, 8>(in0 + 4096 * i0 + r0);"});
-  test::expect_lines(text_of("graph g(x: f32[16384, 4096], w: f32[4096]) { y = sum(mul(x, w), axis=1)\nreturn y }"),
-                     {"= load_streaming<4, 4>(in0 + ", "= load<4, 4>(in1 + "});
-  EXPECT_EQ(text_of("graph g(x: bf16[16384, 8192]) { y = softmax(x)\nreturn y }").find("load_streaming"),
-            std::string::npos);
-}
-
-TEST(CudaReduce, OneSweepOverLongRowsReadsThemAsTheyCome) {
-  const auto loss = [](const std::string& columns) {
-    return chosen("x: bf16[64, " + columns +
-                  "], t: i64[64]) { y = cross_entropy(cast(x, dtype=f32), t, reduction=\"none\")");
-  };
-  EXPECT_EQ(loss("50304"), "reduce mapping=block threads=512 vector=8 unroll=4 online");
-  EXPECT_EQ(loss("50257"), "reduce mapping=block threads=256 vector=8 peeled unroll=4 online");
 }
 
 // The kernel of a graph with the first of its candidates that `wanted` takes.
