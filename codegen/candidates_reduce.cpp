@@ -17,6 +17,7 @@ constexpr int kLongestHeldByWarp = 4096;
 constexpr int kMostHeldElements = 64;  // of a row, per thread
 constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
 constexpr int kLeastShared = 16384;    // bytes of a row for which shared memory is worth a try
+constexpr int kLeastUnderWay = 16384;  // elements on a multiprocessor
 constexpr int kMostShared = 6;         // blocks of a multiprocessor that have a row in shared memory
 
 // The same row in the registers of another team, where it fits them.
@@ -143,6 +144,18 @@ std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
   return result;
 }
 
+// The same rows with fewer under way: what is read then stays closer together, and nothing pushes it out of the L2.
+std::vector<ReduceSchedule> fewer_blocks(const ReduceSchedule& schedule) {
+  std::vector<ReduceSchedule> result;
+  if (schedule.mapping != RowMapping::block || !schedule.persistent || schedule.cluster > 1) return result;
+  for (const int blocks : {1, 2, 3, 4}) {
+    if (std::int64_t{blocks} * schedule.threads * schedule.row_elements < kLeastUnderWay) continue;
+    result.push_back(schedule);
+    result.back().at_most = blocks;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
@@ -156,6 +169,8 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
       result.push_back(held);
       held.streaming = stores_elements(kernel) && !held.peeled;
       result.push_back(held);
+      held.streaming = false;
+      for (const ReduceSchedule& fewer : fewer_blocks(held)) result.push_back(fewer);
     }
     return result;
   }
@@ -180,6 +195,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   }
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
+  append(fewer_blocks(chosen));
   if ((chosen.peeled && rows) || (!chosen.persistent && chosen.unroll > 1)) append(bounded_registers(chosen));
   if (stores_elements(kernel) && !chosen.peeled) {
     result.push_back(chosen);

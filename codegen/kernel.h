@@ -65,6 +65,7 @@ struct Instr {
   std::int64_t stream = 0;    ///< random
   int word = -1;              ///< random
   bool tf32 = false;          ///< contract
+  bool narrow = false;        ///< map: computed for results of 16 bits (codegen/narrow.h)
   std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised
   std::uint64_t depends = 0;  ///< bit a: the value varies along axis a
 };

@@ -59,9 +59,11 @@ struct ReduceSchedule {
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements
   int shared_elements = 0;  ///< CUDA, block, persistent: of those, what lies in shared memory rather than in registers
   int resident = 0;         ///< CUDA: blocks for which a multiprocessor must have registers; 0: as the emitter likes
-  std::int64_t grain = 0;   ///< CPU: rows of one task
-  int splits = 1;           ///< parts of the reduced axes reduced in parallel when there are few rows
-  int walkers = 0;          ///< CUDA, block, with outer reductions: blocks that walk over all rows
+  int at_most = 0;  ///< CUDA, block: blocks that a multiprocessor takes, by the shared memory that each asks for;
+                    ///< 0: as many as fit
+  std::int64_t grain = 0;  ///< CPU: rows of one task
+  int splits = 1;          ///< parts of the reduced axes reduced in parallel when there are few rows
+  int walkers = 0;         ///< CUDA, block, with outer reductions: blocks that walk over all rows
   int ahead = 0;  ///< with walkers: rows under way while one is worked on; one in registers, more in shared memory
 };
 

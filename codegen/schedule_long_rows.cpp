@@ -4,6 +4,7 @@
 
 #include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/narrow.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -110,11 +111,13 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
   if (chosen.persistent) return fitting(1, 2);
   const bool small_stream = stream_bytes(kernel) <= 2;
   // Of a row that is more than a block's shared memory, and 2 bytes an element, a large block computes longer than
-  // another row loads: small blocks of a cluster then wait for each other less. Measured on sm_90.
+  // another row loads, unless its exponentials are short: small blocks of a cluster then wait for each other less.
+  // Measured on sm_90.
+  const bool long_computed = small_stream && !has_narrow_weights(kernel);
   for (int cluster = 1; cluster <= kMostSharing; cluster *= 2) {
     for (const int blocks : {2, 1}) {
       const auto schedule = fitting(cluster, blocks);
-      if (schedule && (blocks == 2 || !small_stream || whole_row_shared(*schedule))) return schedule;
+      if (schedule && (blocks == 2 || !long_computed || whole_row_shared(*schedule))) return schedule;
     }
     if (cluster > 1 || !small_stream) continue;
     for (int small = 2; small <= kMostBlocks; small *= 2)

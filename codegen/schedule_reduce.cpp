@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "codegen/emit/cuda/columns_peeled.h"
+#include "codegen/narrow.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -164,6 +165,31 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
   }
 }
 
+// Large rows in registers. Some 64 KB of rows under way on a multiprocessor are enough; more of them push each other
+// out of the L2 before they are done. So many threads have a row that few rows are under way, or shared memory holds
+// further blocks off, except where it would take the L1 from operands that all rows share. Measured on sm_90, 1 % each.
+void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10;
+  if (schedule.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
+  ReduceSchedule other = schedule;
+  if (widest_of(kernel) == 4 && !shares && row_streams(kernel).size() == 1)
+    schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * 4));
+  else if (widest_of(kernel) == 2 || (widest_of(kernel) == 4 && shares)) {
+    other.threads = widest_of(kernel) == 2 ? kMostThreads : 2 * kMostThreads;
+    other.persistent = false;
+    hold_row(other, kernel, shape, kMaxHeldElements / 2);
+    if (other.persistent) schedule = other;
+  }
+}
+
+// Whether a large block's registers have the row, rather than its shared memory: where what is computed of an element
+// leaves them room, and time for another row to load.
+bool registers_are_enough(const ReduceSchedule& schedule, const Kernel& kernel) {
+  const bool long_computed = find_online(kernel).has_value() && widest_of(kernel) == 2 && !has_narrow_weights(kernel);
+  return schedule.row_elements <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled && !long_computed;
+}
+
 // The row of one large block rather than of two is still in the L2 when it is read again. Where it is not, peeled rows
 // want small blocks: there is more at each row's ends to wait for.
 void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool again, bool wide) {
@@ -223,7 +249,9 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
   if (!schedule.persistent) schedule = rereading(kernel, target);
-  if (schedule.persistent && schedule.threads < kMostThreads) return schedule;
+  if (schedule.persistent) choose_large_row_team(schedule, kernel, shape);
+  if (schedule.persistent && (schedule.threads < kMostThreads || registers_are_enough(schedule, kernel)))
+    return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);
 }
 

@@ -6,6 +6,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/lower/body.h"
+#include "codegen/narrow.h"
 #include "codegen/visit.h"
 #include "ir/check.h"
 
@@ -93,6 +94,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
+  if (target.narrow) mark_narrow(kernel);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);

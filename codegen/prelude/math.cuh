@@ -185,3 +185,21 @@ __device__ __forceinline__ float share_of(float a, float b) {
   return fma(-fma(quotient, b, -a), inverse, quotient);
 }
 __device__ __forceinline__ double share_of(double a, double b) { return a / b; }
+
+//@ narrow_exp
+// exp(x) for x <= 0 or NaN to within 2^-17, subnormal numbers included: for results of 16 bits. 2^24 is taken in and
+// out again, since 2^n in one instruction gives no subnormal numbers.
+__device__ __forceinline__ float narrow_exp(float x) {
+  const float n = fma(x, 1.44269504f, 24.0f);
+  float y;
+#ifdef __CUDA_ARCH__
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(n));
+#else
+  y = exp2(n);
+#endif
+  return y * 0x1p-24f;
+}
+
+//@ narrow_share
+// As share_of, to within two units of the last place.
+__device__ __forceinline__ float narrow_share(float a, float b) { return a * (1.0f / b); }

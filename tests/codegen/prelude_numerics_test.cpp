@@ -205,5 +205,19 @@ TEST(PreludeArithmetic, SharesAreQuotients) {
   EXPECT_EQ(share_of(1.0, 3.0), 1.0 / 3.0);
 }
 
+// Exponentials and shares for 16 bits: to within 2^-17, down to the least subnormal number.
+TEST(PreludeArithmetic, NarrowExponentialsAreCloseEnoughForSixteenBits) {
+  for (float x = 0; x > -110; x = std::nextafter(x * 1.00001f, -INFINITY) - 1e-6f) {
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_LE(std::fabs(static_cast<double>(narrow_exp(x)) - exact), exact * 0x1p-17 + 0x1p-149) << x;
+  }
+  EXPECT_EQ(narrow_exp(0.0f), 1.0f);
+  EXPECT_EQ(narrow_exp(-INFINITY), 0.0f);
+  EXPECT_TRUE(std::isnan(narrow_exp(NAN)));
+  EXPECT_EQ(narrow_share(0.0f, 7.0f), 0.0f);
+  EXPECT_TRUE(std::isnan(narrow_share(0.0f, NAN)));
+  EXPECT_NEAR(narrow_share(0.3f, 7.0f), 0.3f / 7.0f, 0x1p-27f);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -22,28 +22,55 @@ std::string chosen(const std::string& text, const std::string& arch = "sm_90a") 
 }
 
 TEST(ReduceSchedule, RowsThatRegistersHoldStayThere) {
-  EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
-            "reduce mapping=block threads=256 vector=8 persistent row_elements=32");
+  EXPECT_EQ(chosen("x: bf16[64, 6144]) { y = softmax(x)"),
+            "reduce mapping=block threads=256 vector=8 persistent row_elements=24");
   EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)", "sm_75"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
 }
 
+// Few large rows are under way at once: 64 KB or so on a multiprocessor.
+TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
+  EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=16");
+  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
+  EXPECT_EQ(chosen("x: f32[64, 8192]) { y = softmax(x)"),
+            "reduce mapping=block threads=256 vector=4 persistent row_elements=32 at_most=2");
+  EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=4 persistent row_elements=32 at_most=1");
+  // The L1 is for the weights.
+  EXPECT_EQ(chosen("x: f32[64, 16384], w: f32[16384]) { y = layer_norm(x, w)"),
+            "reduce mapping=block threads=1024 vector=4 persistent row_elements=16");
+}
+
+// A multiprocessor of an H100 has 228 KB of shared memory, of which each block takes 1 KB.
+TEST(ReduceSchedule, BlocksAreHeldOffByTheSharedMemoryTheyAskFor) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f32[64, 16384]) { y = softmax(x)\nreturn y }"), {});
+  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  for (const int blocks : {1, 2, 3}) {
+    std::get<ReduceSchedule>(kernel.schedule).at_most = blocks;
+    const int bytes = emit_cuda(kernel, target).launch.shared_bytes + 1024;
+    EXPECT_LE(blocks * bytes, 228 * 1024);
+    EXPECT_GT((blocks + 1) * bytes, 228 * 1024);
+  }
+}
+
 // A block of 1024 threads, or two of 512, on a multiprocessor.
 TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
-  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
+  // Whose exponentials are of all 24 bits.
+  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(cast(x, dtype=f32))"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=32 shared_elements=32 resident=2");
   const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
   EXPECT_EQ(chosen(softmax),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
-  EXPECT_EQ(
-      chosen(softmax, "sm_120"),
-      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=64 shared_elements=40 resident=4");
+  EXPECT_EQ(chosen(softmax, "sm_120"),
+            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=48 resident=1");
   EXPECT_EQ(chosen(softmax, "sm_80"),
             "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=64 resident=1");
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(
-      chosen("x: bf16[64, 131072]) { y = softmax(x)"),
-      "reduce mapping=block threads=256 vector=8 cluster=4 persistent row_elements=128 shared_elements=104 resident=4");
+  EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
+            "reduce mapping=block threads=1024 vector=8 persistent row_elements=128 shared_elements=112 resident=1");
   EXPECT_EQ(
       chosen("x: bf16[64, 262144]) { y = softmax(x)"),
       "reduce mapping=block threads=256 vector=8 cluster=8 persistent row_elements=128 shared_elements=104 resident=4");

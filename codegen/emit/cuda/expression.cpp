@@ -87,8 +87,11 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       return guard.empty() ? "true" : guard;
     }
     case InstrKind::map:
+      if (instr.narrow && instr.op == ir::Op::exp)
+        return fmt::format("narrow_exp({})", value_name(kernel, instr.args[0]));
       if (is_share(kernel, id))
-        return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+        return fmt::format("{}({}, {})", instr.narrow ? "narrow_share" : "share_of", value_name(kernel, instr.args[0]),
+                           value_name(kernel, instr.args[1]));
       return map_expression(kernel, instr);
     case InstrKind::round:
       return converted(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);

@@ -45,6 +45,9 @@ Source ReduceEmitter::emit() {
   emit_row_stores(out_, rows_, team_);
   if (schedule_.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
   if (!shared_.empty()) launch.shared_bytes = static_cast<int>(shared_row_bytes(kernel_, schedule_));
+  if (schedule_.at_most > 0)
+    launch.shared_bytes =
+        std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.at_most)));
   return finish(kernel_, out_, launch, target_, resident());
 }
 
@@ -87,6 +90,8 @@ void ReduceEmitter::check() const {
   TENON_CHECK(schedule_.cluster == 1 || (schedule_.mapping == RowMapping::block && schedule_.splits == 1 &&
                                          schedule_.cluster <= 8 && target_.sm >= 90),
               "a cluster is of blocks that share a row");
+  TENON_CHECK(schedule_.at_most == 0 || (schedule_.mapping == RowMapping::block && schedule_.walkers == 0),
+              "blocks are held off a multiprocessor where a block has a row");
   TENON_CHECK(!schedule_.online || (rows_.rounds.sweeps.size() > 0 && !schedule_.persistent),
               "an online sum is for rows that are read again");
 }

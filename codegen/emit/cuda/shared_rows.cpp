@@ -59,6 +59,10 @@ std::int64_t shared_row_room(const Kernel& kernel, const ReduceSchedule& schedul
   return (target.shared_memory_per_block + kReserved) / blocks - kReserved - own_bytes(kernel, schedule);
 }
 
+std::int64_t bytes_for_at_most(const Target& target, int blocks) {
+  return (target.shared_memory_per_block + kReserved) / (blocks + 1) - kReserved + 16;
+}
+
 int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
   const std::int64_t bytes = shared_row_bytes(kernel, schedule);
   int blocks = std::min(kMostBlocks, target.registers_per_block / (kLeastRegisters * schedule.threads));

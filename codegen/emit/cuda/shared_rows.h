@@ -23,6 +23,8 @@ std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedu
 std::int64_t shared_row_room(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target, int blocks);
 /// Blocks that a multiprocessor has room for.
 int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target);
+/// Dynamic shared memory with which no more than `blocks` blocks fit a multiprocessor.
+std::int64_t bytes_for_at_most(const Target& target, int blocks);
 
 /// "bf16* s0 = …;": where this thread's vectors of each load begin.
 void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);
