@@ -66,9 +66,14 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
   };
   with(&MapSchedule::vector, chosen.vector / 2);
   with(&MapSchedule::vector, chosen.vector * 2);
-  for (int threads : {128, 256, 512}) with(&MapSchedule::threads, threads);
+  for (int threads : {128, 256, 512})
+    for (const bool streaming : {chosen.streaming, !chosen.streaming}) {
+      MapSchedule other = chosen;
+      other.threads = threads;
+      other.streaming = streaming;
+      add(other);
+    }
   for (int unroll : {2, 4}) with(&MapSchedule::unroll, unroll);
-  with(&MapSchedule::streaming, !chosen.streaming);
   if (chosen.vector > 1 && !loads_read_once(kernel, chosen.spread).empty())
     for (const bool streaming : {false, true})
       for (const int unroll : {chosen.unroll, 4}) {

@@ -35,11 +35,11 @@ bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
   return limit < 0;
 }
 
-// Tiles for loads that lie along another axis than the stores: of each page that is touched some lines are read, and
-// results are written in runs of some lines.
+// Tiles for loads that lie along another axis than the stores: of each page that is touched some lines are read, and of
+// so few pages that they are still at hand when the next tile goes on in them.
 void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
-  constexpr std::int64_t kRowBytes = 512;
-  constexpr int kColumns = 512, kNarrowest = 8;
+  constexpr std::int64_t kRowBytes = 256;
+  constexpr int kColumns = 128, kNarrowest = 8;
   const int axis = transposed_axis(kernel);
   if (axis < 0) return;
   const Transposed transposed = transposed_along(kernel, axis);

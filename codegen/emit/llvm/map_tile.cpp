@@ -1,7 +1,7 @@
 // Map kernels some of whose loads are contiguous along another axis than the innermost one, along which the lanes of
 // stores lie: squares of lanes x lanes elements are loaded in vectors along that axis and transposed in registers. A
-// task has a tile of schedule.tile_rows x tile_columns elements, so that whole lines are read and pages serve for more
-// than one of them.
+// task has a tile of schedule.tile_rows x tile_columns elements, so that some lines of each page are read together; the
+// tiles go on along the rows of what is read, since reads are what waits: single lines may be written anywhere.
 #include <numeric>
 
 #include "codegen/emit/llvm/classes.h"
@@ -17,6 +17,7 @@ constexpr int kLineBytes = 64;
 struct Tile {
   int along = -1, inner = -1;  // axes: of the transposed loads' vectors, and of the stores'
   int lanes = 1;
+  int ahead = 0;    // elements along `along` that are prefetched: those of the next tile
   int vectors = 1;  // next to each other along `inner`, so that a row of them is a line of the narrowest result
   std::vector<int> outer;
   std::vector<InstrId> loads;
@@ -34,6 +35,7 @@ Tile tile_of(const Kernel& kernel, const MapSchedule& schedule) {
   tile.along = schedule.tile_axis;
   tile.inner = static_cast<int>(kernel.axes.size()) - 1;
   tile.lanes = schedule.vector;
+  tile.ahead = schedule.tile_rows;
   for (int axis = 0; axis < tile.inner; ++axis)
     if (axis != tile.along) tile.outer.push_back(axis);
   tile.loads = transposed_along(kernel, tile.along).loads;
@@ -89,8 +91,8 @@ std::vector<Value*> load_square(Unit& unit, Scope& scope, const Tile& tile, Inst
     bind_lanes(line, tile.along, at.row, tile.lanes,
                masked ? where_less(unit, rows, column, at.column_end, tile.lanes) : nullptr);
     vectors.push_back(emit_load(unit, line, access));
-    // The next column of squares: other pages, which are not prefetched by themselves.
-    if (!masked) emit_prefetch(unit, line, access, *access.offset.coefficient(tile.inner) * Dim(tile.step()));
+    // The same row of memory in the next tile: too little is read of it at once to be prefetched by itself.
+    if (!masked) emit_prefetch(unit, line, access, *access.offset.coefficient(tile.along) * Dim(tile.ahead));
   }
   return transpose(unit, std::move(vectors));
 }
@@ -199,10 +201,10 @@ Source emit_map_tile(Unit& unit) {
           begin, minimum_of(unit, b.CreateAdd(begin, constant(unit, size)), emit_dim(unit, extent_of(kernel, axis)))};
     };
     Value *chunk_count = emit_dim(unit, chunks), *block_count = emit_dim(unit, blocks);
-    const auto [column, column_end] = part(b.CreateURem(number, chunk_count), schedule.tile_columns, tile.inner);
-    Value* block = b.CreateUDiv(number, chunk_count);
-    const auto [row, row_end] = part(b.CreateURem(block, block_count), schedule.tile_rows, tile.along);
-    bind_point(unit, task, tile.outer, b.CreateUDiv(block, block_count));
+    const auto [row, row_end] = part(b.CreateURem(number, block_count), schedule.tile_rows, tile.along);
+    Value* chunk = b.CreateUDiv(number, block_count);
+    const auto [column, column_end] = part(b.CreateURem(chunk, chunk_count), schedule.tile_columns, tile.inner);
+    bind_point(unit, task, tile.outer, b.CreateUDiv(chunk, chunk_count));
     emit_tile(unit, task, tile, {row, row_end, column, column_end}, schedule.streaming);
   });
   return source;
