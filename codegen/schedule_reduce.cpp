@@ -166,21 +166,24 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
 }
 
 // Large rows in registers. Some 64 KB of rows under way on a multiprocessor are enough; more of them push each other
-// out of the L2 before they are done. So many threads have a row that few rows are under way, or shared memory holds
-// further blocks off, except where it would take the L1 from operands that all rows share. Measured on sm_90, 1 % each.
+// out of the L2 before they are done. So as many threads have a row that few rows fit, or each block asks for shared
+// memory that holds others off, except where that would take the L1 from operands that all rows share. Measured on
+// sm_90, 1 % each; not measured where a row of f32 is more than one stream.
 void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10;
+  const std::int64_t widest = widest_of(kernel);
+  const std::size_t streams = row_streams(kernel).size();
   if (schedule.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
-  const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
-  ReduceSchedule other = schedule;
-  if (widest_of(kernel) == 4 && !shares && row_streams(kernel).size() == 1)
-    schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * 4));
-  else if (widest_of(kernel) == 2 || (widest_of(kernel) == 4 && shares)) {
-    other.threads = widest_of(kernel) == 2 ? kMostThreads : 2 * kMostThreads;
-    other.persistent = false;
-    hold_row(other, kernel, shape, kMaxHeldElements / 2);
-    if (other.persistent) schedule = other;
+  if (widest != 2 && (widest != 4 || streams != 1)) return;
+  if (widest == 4 && row_loads(kernel).size() == streams) {
+    schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
+    return;
   }
+  ReduceSchedule wider = schedule;
+  wider.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
+  wider.persistent = false;
+  hold_row(wider, kernel, shape, kMaxHeldElements / 2);
+  if (wider.persistent) schedule = wider;
 }
 
 // Whether a large block's registers have the row, rather than its shared memory: where what is computed of an element
