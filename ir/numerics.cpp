@@ -49,6 +49,8 @@ double Numerics::noise(std::int64_t i) const {
   return ((bits & 1) != 0 ? sign_ : -sign_) * magnitude;
 }
 
+bool Numerics::cancels(std::int64_t i) const { return !quiet_ && (mix(key_ + static_cast<std::uint64_t>(i)) & 2) != 0; }
+
 double Numerics::keep(DType dtype, double value) const {
   if (round_every_op_) return round_to(dtype, value);
   if (dtype == DType::f64) return value;
@@ -71,6 +73,7 @@ double Numerics::settle_within(DType dtype, double value, double error, std::int
   if (disturbs_ && std::isinf(error) && noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
   if (dtype != compute_type(dtype) && !round_every_op_) error += rounding_error(dtype, value);
+  if (std::fabs(value) <= error && cancels(i)) return keep(dtype, 0);
   return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
 }
 

@@ -43,6 +43,10 @@ class Numerics {
   double noise(std::int64_t i) const;
 
  private:
+  /// Whether a value that may be 0 is 0 exactly: terms that cancel in one order, or after one rounding, leave no noise,
+  /// and what asks for 0 then gets another answer.
+  bool cancels(std::int64_t i) const;
+
   bool round_every_op_;
   bool disturbs_;
   bool quiet_ = false;      // a run without noise whose values are those that registers of the compute type hold

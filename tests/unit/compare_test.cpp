@@ -205,6 +205,26 @@ TEST(Compare, WhatTurnsOnOneStoredValueIsUndecided) {
   EXPECT_TRUE(compare_with_interpreter(parse(whole), {x, y}, {b}, {}, 48).at(0).equal);
 }
 
+// Where the second operator's results are stored and the first's are not, these five terms cancel.
+TEST(Compare, TermsThatMayCancelExactlyAreUndecidedAboutZero) {
+  HostArray x = make_array(DType::f8e5m2, {1, 5}), w = make_array(DType::f8e5m2, {5, 1});
+  const double of_x[] = {0.625, -0.078125, -0.21875, -0.09375, 0.625}, of_w[] = {-1.75, -0.125, 1.25, -0.75, 1};
+  for (int i = 0; i < 5; ++i) {
+    set_real(x, i, of_x[i]);
+    set_real(w, i, of_w[i]);
+  }
+  const Graph graph = parse(
+      "graph f(x: f8e5m2[1, 5], w: f8e5m2[5, 1]) {\n"
+      "  y = cast(matmul(mul(sub(x, 1.375), 0.75), w, dtype=f32), dtype=bool)\n  return y\n}");
+  for (const int nonzero : {0, 1}) {
+    HostArray y = make_array(DType::bool_, {1, 1});
+    set_integer(y, 0, nonzero);
+    const Comparison result = compare_with_interpreter(graph, {x, w}, {y}, {}, 48).at(0);
+    EXPECT_TRUE(result.equal);
+    EXPECT_EQ(result.undecided, 1);
+  }
+}
+
 // ---- disturbances -----------------------------------------------------------------------------------------------
 
 TEST(Disturbance, IsRepeatableAndOppositeInPairs) {
