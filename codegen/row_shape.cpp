@@ -26,6 +26,7 @@ RowShape shape_of(const Kernel& kernel) {
     (axis.reduced ? length : rows) = (axis.reduced ? length : rows) * axis.extent;
   }
   shape.rows = rows.bounds(kernel.symbols).max;
+  shape.least_rows = rows.bounds(kernel.symbols).min;
   const SymbolBounds bounds = length.bounds(kernel.symbols);
   shape.known = bounds.min == bounds.max;
   shape.length = bounds.max;

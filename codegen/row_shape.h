@@ -10,10 +10,11 @@
 namespace tenon::codegen {
 
 struct RowShape {
-  std::size_t kept = 0;     ///< axes
-  std::int64_t rows = 0;    ///< the greatest number when symbolic
-  std::int64_t length = 0;  ///< of a row; the greatest when symbolic
-  bool known = false;       ///< constant
+  std::size_t kept = 0;         ///< axes
+  std::int64_t rows = 0;        ///< the greatest number when symbolic
+  std::int64_t least_rows = 0;  ///< the least
+  std::int64_t length = 0;      ///< of a row; the greatest when symbolic
+  bool known = false;           ///< constant
 };
 
 RowShape shape_of(const Kernel& kernel);

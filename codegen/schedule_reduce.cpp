@@ -168,15 +168,18 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
 // Large rows in registers. Some 64 KB of rows under way on a multiprocessor are enough; more of them push each other
 // out of the L2 before they are done. So as many threads have a row that few rows fit, or each block asks for shared
 // memory that holds others off, except where that would take the L1 from operands that all rows share. Measured on
-// sm_90, 1 % each; not measured where a row of f32 is more than one stream.
-void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
-  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10;
+// sm_90, 1 % each; not measured where a row of f32 is more than one stream. A few rows are never too many, and kernels
+// that ask for no shared memory may share a launch.
+void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                           const RowShape& shape) {
+  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
   const std::int64_t widest = widest_of(kernel);
   const std::size_t streams = row_streams(kernel).size();
   if (schedule.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
   if (widest != 2 && (widest != 4 || streams != 1)) return;
   if (widest == 4 && row_loads(kernel).size() == streams) {
-    schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
+    if (shape.least_rows >= kManyRows * target.multiprocessors)
+      schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
     return;
   }
   ReduceSchedule wider = schedule;
@@ -252,7 +255,7 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   choose_team(schedule, shape);
   choose_persistence(schedule, kernel, shape);
   if (!schedule.persistent) schedule = rereading(kernel, target);
-  if (schedule.persistent) choose_large_row_team(schedule, kernel, shape);
+  if (schedule.persistent) choose_large_row_team(schedule, kernel, target, shape);
   if (schedule.persistent && (schedule.threads < kMostThreads || registers_are_enough(schedule, kernel)))
     return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);

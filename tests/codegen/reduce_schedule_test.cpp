@@ -34,10 +34,13 @@ TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
             "reduce mapping=block threads=512 vector=8 persistent row_elements=16");
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
-  EXPECT_EQ(chosen("x: f32[64, 8192]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: f32[1024, 8192]) { y = softmax(x)"),
             "reduce mapping=block threads=256 vector=4 persistent row_elements=32 at_most=2");
-  EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: f32[1024, 16384]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=4 persistent row_elements=32 at_most=1");
+  // Of so few rows no multiprocessor has many; kernels that ask for shared memory share no launch.
+  EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
+            "reduce mapping=block threads=512 vector=4 persistent row_elements=32");
   // The L1 is for the weights.
   EXPECT_EQ(chosen("x: f32[64, 16384], w: f32[16384]) { y = layer_norm(x, w)"),
             "reduce mapping=block threads=1024 vector=4 persistent row_elements=16");
