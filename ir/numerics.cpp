@@ -39,7 +39,8 @@ Numerics::Numerics(const InterpretOptions& options, NodeId node)
   overflows_ = !quiet_ && (mix(key_) & 1) != 0;
   // Half of the runs that follow when the first do not explain a result: a fused plan rounds some values, those that it
   // stores, and not others, and what turns on one of them may need just that choice.
-  if (*options.perturb_seed / 8 % 2 == 1 && !quiet_) round_every_op_ = (mix(key_) & 2) != 0;
+  chooses_ = *options.perturb_seed / 8 % 2 == 1 && !quiet_;
+  if (chooses_) round_every_op_ = (mix(key_) & 2) != 0;
 }
 
 double Numerics::noise(std::int64_t i) const {
@@ -49,7 +50,10 @@ double Numerics::noise(std::int64_t i) const {
   return ((bits & 1) != 0 ? sign_ : -sign_) * magnitude;
 }
 
-bool Numerics::cancels(std::int64_t i) const { return !quiet_ && (mix(key_ + static_cast<std::uint64_t>(i)) & 2) != 0; }
+bool Numerics::cancels(std::int64_t i) const {
+  const bool drawn = (mix(key_ + static_cast<std::uint64_t>(i)) & 2) != 0;
+  return !quiet_ && drawn == (sign_ > 0);
+}
 
 double Numerics::keep(DType dtype, double value) const {
   if (round_every_op_) return round_to(dtype, value);
@@ -65,14 +69,14 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
   if (!disturbs_ || value == 0 || !std::isfinite(value)) return keep(dtype, value);
   const DType compute = compute_type(dtype);
   double error = accuracy == Accuracy::routine ? 2 * ulp(compute, value) : rounding_error(compute, value);
-  if (dtype != compute && !round_every_op_) error += rounding_error(dtype, value);
+  if (dtype != compute && !round_every_op_ && !chooses_) error += rounding_error(dtype, value);
   return keep(dtype, value + noise(i) * error);
 }
 
 double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {
   if (disturbs_ && std::isinf(error) && noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
-  if (dtype != compute_type(dtype) && !round_every_op_) error += rounding_error(dtype, value);
+  if (dtype != compute_type(dtype) && !round_every_op_ && !chooses_) error += rounding_error(dtype, value);
   if (std::fabs(value) <= error && cancels(i)) return keep(dtype, 0);
   return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
 }

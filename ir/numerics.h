@@ -43,13 +43,14 @@ class Numerics {
   double noise(std::int64_t i) const;
 
  private:
-  /// Whether a value that may be 0 is 0 exactly: terms that cancel in one order, or after one rounding, leave no noise,
-  /// and what asks for 0 then gets another answer.
+  /// Whether a value that may be 0 is 0 exactly, in one run of each pair: terms that cancel in one order, or after one
+  /// rounding, leave no noise, and what asks for 0 then gets another answer.
   bool cancels(std::int64_t i) const;
 
   bool round_every_op_;
   bool disturbs_;
   bool quiet_ = false;      // a run without noise whose values are those that registers of the compute type hold
+  bool chooses_ = false;    // a run that rounds some values, as a plan that stores them, and has the others to the full
   bool overflows_ = false;  // this node's results as where a plan stores them, which it does with some, if out of range
   double sign_ = 1;  // runs 2k and 2k + 1 are disturbed by opposite amounts, so that a threshold is met from both sides
   std::uint64_t key_ = 0;
