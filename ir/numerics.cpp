@@ -77,8 +77,8 @@ double Numerics::settle_within(DType dtype, double value, double error, std::int
   if (disturbs_ && std::isinf(error) && noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
   if (dtype != compute_type(dtype) && !round_every_op_ && !chooses_) error += rounding_error(dtype, value);
-  if (std::fabs(value) <= error && cancels(i)) return keep(dtype, 0);
-  return keep(dtype, std::isfinite(error) ? value + noise(i) * error : value);
+  if (error == 0 || !std::isfinite(error)) return keep(dtype, value);
+  return keep(dtype, std::fabs(value) <= error && cancels(i) ? 0 : value + noise(i) * error);
 }
 
 double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes, double partial) {
