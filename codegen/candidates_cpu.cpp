@@ -1,5 +1,8 @@
-// Schedules around the heuristics' choice for the CPU target, for a tuner: more and fewer tasks. What a task computes
-// between two looks at the queue is a trade of balance against the cost of a task, which depends on the machine.
+// Schedules around the heuristics' choice for the CPU target, for a tuner: more and fewer tasks, since what a task
+// computes between two looks at the queue is a trade of balance against the cost of a task, which depends on the
+// machine; and expressions in turns or not, which depends on how far its core looks ahead.
+#include <algorithm>
+
 #include "codegen/schedule_choices.h"
 
 namespace tenon::codegen {
@@ -19,7 +22,14 @@ std::vector<Schedule> other_grains(const S& chosen) {
 }  // namespace
 
 std::vector<Schedule> cpu_alternatives(const Schedule& chosen) {
-  if (const auto* map = std::get_if<MapSchedule>(&chosen)) return other_grains(*map);
+  if (const auto* map = std::get_if<MapSchedule>(&chosen)) {
+    std::vector<Schedule> alternatives = other_grains(*map);
+    MapSchedule other = *map;  // one vector after the other, or several in turns
+    other.interleave = !map->interleave;
+    other.unroll = map->interleave ? 1 : std::max(4, map->unroll);
+    if (map->tile_axis < 0) alternatives.emplace_back(other);
+    return alternatives;
+  }
   if (const auto* reduce = std::get_if<ReduceSchedule>(&chosen)) return other_grains(*reduce);
   return {};
 }

@@ -42,9 +42,10 @@ std::string text(const MapSchedule& s) {
                                ? ""
                                : fmt::format(" tile_axis={} tile={}x{} tile_vector={}{}", s.tile_axis, s.tile_rows,
                                              s.tile_columns, s.tile_vector, s.tile_shift ? " tile_shift" : "");
-  return fmt::format("map threads={} vector={}{} unroll={}{}{}{}{}{}", s.threads, s.vector, s.flat ? " flat" : "",
-                     s.unroll, s.spread ? " spread" : "", tile, s.streaming ? " streaming" : "",
-                     s.streaming_loads ? " streaming_loads" : "", unless("grain", s.grain, 0));
+  return fmt::format("map threads={} vector={}{} unroll={}{}{}{}{}{}{}", s.threads, s.vector, s.flat ? " flat" : "",
+                     s.unroll, s.spread ? " spread" : "", s.interleave ? " interleave" : "", tile,
+                     s.streaming ? " streaming" : "", s.streaming_loads ? " streaming_loads" : "",
+                     unless("grain", s.grain, 0));
 }
 
 std::string text(const ReduceSchedule& s) {

@@ -22,7 +22,9 @@ struct MapSchedule {
                            ///< what does not vary along it
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   bool streaming_loads = false;  ///< CUDA: so do vector loads of what no other point reads
-  std::int64_t grain = 0;        ///< CPU: elements of one task
+  bool interleave = false;  ///< CPU: the vectors of a turn are computed side by side, and what is read beside stores
+                            ///< that bypass the caches is fetched ahead
+  std::int64_t grain = 0;   ///< CPU: elements of one task
 
   // Accesses that are contiguous along another axis than the innermost: on CUDA they pass through a tile in shared
   // memory, on a CPU squares of loads are transposed in registers.
@@ -51,7 +53,7 @@ struct ReduceSchedule {
   int vector = 1;       ///< elements per access: of the innermost reduced axis; column: of the innermost kept one
   int unroll = 1;       ///< CUDA, not persistent: steps of the loop over a row whose loads are in flight together
   bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
-  bool online = false;  ///< CUDA: a maximum and the exponentials shifted by it are summed in one sweep, rescaled
+  bool online = false;  ///< a maximum and the exponentials shifted by it are summed in one sweep, rescaled
   bool streaming = false;        ///< element stores bypass the caches
   bool streaming_loads = false;  ///< CUDA: so do vector loads of elements, where they are read once
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what

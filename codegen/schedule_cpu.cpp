@@ -26,6 +26,15 @@ int body_cost(const Kernel& kernel) {
   return cost;
 }
 
+// Bytes that one point reads and writes.
+std::int64_t bytes_of_point(const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load) bytes += element_bytes(kernel, instr.access);
+  for (const Store& store : kernel.stores) bytes += element_bytes(kernel, store.access);
+  return bytes;
+}
+
 // Whether the kernel moves more than `limit` bytes, for some or for all values of its symbols.
 bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
   for (const Operand& operand : kernel.operands) {
@@ -57,13 +66,20 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   schedule.tile_columns = kColumns;
 }
 
+// Where a core computes a vector in less time than memory takes for it, one after the other is best: each vector's load
+// is then far ahead of what is computed. Elsewhere expressions that wait for their own results should take turns.
+constexpr double kCostOfByte = 2.5;    // issue slots in the time of a byte, with all cores at work
+constexpr int kMostCostInTurns = 128;  // beyond, four vectors' values do not fit the registers
+
 // With symbolic sizes the kernel decides when it runs; what is not streamed is then masked, which costs nothing only on
 // AVX-512.
 MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   MapSchedule schedule;
   schedule.vector = lanes_for(kernel, target);
   const int cost = body_cost(kernel);
-  schedule.unroll = cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
+  schedule.interleave = cost > kCostOfByte * bytes_of_point(kernel);
+  const int taking_turns = target.vector_bytes == 64 && cost <= kMostCostInTurns ? 4 : 2;  // as registers allow
+  schedule.unroll = schedule.interleave ? taking_turns : cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
   schedule.grain = cost <= 64 ? 32768 : 8192;
   schedule.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   choose_tile(schedule, kernel, target);

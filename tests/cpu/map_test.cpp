@@ -165,6 +165,37 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   }
 }
 
+// Long expressions: four vectors take turns, and give what one after the other gives, bit by bit.
+TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(1003);
+  const InstrId x = k.load(k.operand(DType::f32, {1003}), i);
+  const InstrId y = k.load(k.operand(DType::f32, {1003}), Index(1002) - i);  // not contiguous
+  const InstrId wave = k.map(Op::tanh, {k.map(Op::exp, {k.map(Op::mul, {x, y}, DType::f32)}, DType::f32)}, DType::f32);
+  k.store(k.map(Op::add, {wave, k.map(Op::sin, {x}, DType::f32)}, DType::f32), i, DType::f32, {1003});  // sin is a call
+  k.store(wave, i, DType::f32, {1003});
+  const std::vector<ir::HostArray> in = {floats({1003}, numbers(1003, -2, 2)), floats({1003}, numbers(1003, -2, 2, 7))};
+  for (const std::int64_t l3_bytes : {1, 1 << 30}) {
+    const RunOptions options{.keep_schedule = true, .l3_bytes = l3_bytes};
+    auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
+    ASSERT_TRUE(schedule.interleave);
+    k.kernel.schedule = schedule;
+    const auto turns = run(k.kernel, in, options);
+    schedule.interleave = false;
+    schedule.unroll = 1;
+    k.kernel.schedule = schedule;
+    const auto one = run(k.kernel, in, options);
+    EXPECT_EQ(turns[0].bytes, one[0].bytes);
+    EXPECT_EQ(turns[1].bytes, one[1].bytes);
+  }
+}
+
+// What memory takes longer for than the core is computed one vector after the other.
+TEST(CpuMap, ShortExpressionsTakeNoTurns) {
+  const KernelBuilder k = unary(Op::exp, 1 << 20);
+  EXPECT_FALSE(std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target())).interleave);
+}
+
 // out[b, i, j] = in[b, j, i] + w[j]: squares of vectors, whole and cut off on either side, around the caches and not.
 TEST(CpuMap, TransposesGoThroughSquaresOfRegisters) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i8, DType::bf16})

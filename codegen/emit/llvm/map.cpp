@@ -2,7 +2,9 @@
 #include <numeric>
 
 #include "codegen/emit/llvm/classes.h"
+#include "codegen/emit/llvm/interleave.h"
 #include "codegen/emit/llvm/stream.h"
+#include "codegen/vectorize.h"
 
 namespace tenon::codegen::simd {
 namespace {
@@ -21,11 +23,26 @@ std::vector<int> every_store(const Kernel& kernel) {
   return stores;
 }
 
-void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, bool streaming, Value* begin, Value* end) {
+// Vectors that take turns leave the hardware few loads at a time to go by.
+void fetch_ahead(Unit& unit, std::vector<Scope>& vectors) {
+  constexpr std::int64_t kAhead = 2048;
+  for (const Instr& instr : unit.kernel.body)
+    for (Scope& scope : vectors)
+      if (instr.kind == InstrKind::load)
+        emit_prefetch(unit, scope, instr.access, Dim(kAhead / element_bytes(unit.kernel, instr.access)));
+}
+
+void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin, Value* end) {
   const std::vector<int> all = every_store(unit.kernel);
-  for_streamed_lanes(unit, scope, streaming ? all : std::vector<int>{},
+  std::vector<InstrId> values;
+  for (const Store& store : unit.kernel.stores) values.push_back(store.value);
+  for_streamed_lanes(unit, scope, schedule.streaming ? all : std::vector<int>{},
                      {tiling.inner, tiling.lanes, tiling.unroll, begin, end},
-                     [&](std::vector<Scope>& vectors, bool around) { emit_stores(unit, vectors, all, around); });
+                     [&](std::vector<Scope>& vectors, bool around) {
+                       if (schedule.interleave && around) fetch_ahead(unit, vectors);
+                       if (schedule.interleave) evaluate_interleaved(unit, vectors, values);
+                       emit_stores(unit, vectors, all, around);
+                     });
 }
 
 Tiling tiling_of(const Kernel& kernel, const MapSchedule& schedule) {
@@ -77,7 +94,7 @@ Source emit_map(Unit& unit) {
                             emit_dim(unit, extent_of(kernel, tiling.inner)));
     loop_in(unit, task, first, last, constant(unit, 1), "row", [&](Scope& row, Value* linear) {
       bind_point(unit, row, tiling.outer, linear);
-      emit_row(unit, row, tiling, schedule.streaming, begin, end);
+      emit_row(unit, row, tiling, schedule, begin, end);
     });
   });
   return source;

@@ -92,7 +92,7 @@ std::vector<Value*> load_square(Unit& unit, Scope& scope, const Tile& tile, Inst
                masked ? where_less(unit, rows, column, at.column_end, tile.lanes) : nullptr);
     vectors.push_back(emit_load(unit, line, access));
     // The same row of memory in the next tile: too little is read of it at once to be prefetched by itself.
-    if (!masked) emit_prefetch(unit, line, access, *access.offset.coefficient(tile.along) * Dim(tile.ahead));
+    emit_prefetch(unit, line, access, *access.offset.coefficient(tile.along) * Dim(tile.ahead));
   }
   return transpose(unit, std::move(vectors));
 }

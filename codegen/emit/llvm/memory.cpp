@@ -110,9 +110,9 @@ Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
 void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance) {
   auto& b = unit.b;
   constexpr int kRead = 0, kSecondLevel = 2, kData = 1;
-  const auto affine = evaluate_affine(unit, scope, access.offset);
-  TENON_CHECK(affine.has_value(), "a prefetch of scattered elements");
-  Value* address = element_address(unit, access.operand, b.CreateAdd(affine->base, emit_dim(unit, distance)));
+  if (scope.mask || !is_contiguous(unit, scope, access)) return;
+  Value* first = evaluate_affine(unit, scope, access.offset)->base;
+  Value* address = element_address(unit, access.operand, b.CreateAdd(first, emit_dim(unit, distance)));
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
                     {address, b.getInt32(kRead), b.getInt32(kSecondLevel), b.getInt32(kData)});
 }
