@@ -60,7 +60,7 @@ bool ends_narrow(const Kernel& kernel, InstrId value, int factors) {
 void mark_narrow(Kernel& kernel) {
   if (kernel.kernel_class != ir::KernelClass::reduce) return;
   const std::optional<Online> online = find_online(kernel);
-  if (!online) return;
+  if (!online || !online->at_most_one) return;
   const InstrId weight = kernel.instr(online->sum).args[0];
   if (compute_type(kernel.instr(weight).dtype) != DType::f32 || !ends_narrow(kernel, weight, kMostFactors)) return;
   kernel.body[static_cast<std::size_t>(weight)].narrow = true;

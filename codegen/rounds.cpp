@@ -46,14 +46,28 @@ bool is_literal(const Kernel& kernel, InstrId id, double value) {
 
 bool is_map(const Instr& instr, ir::Op op) { return instr.kind == InstrKind::map && instr.op == op; }
 
-// where(maximum == -inf, 0, maximum): the maximum, or -1 when `id` is something else.
+// Whether `test` holds where `value` is -inf and elsewhere not, but perhaps for inf.
+bool finds_nothing(const Kernel& kernel, const Instr& test, InstrId value) {
+  if (is_map(test, ir::Op::isinf)) return test.args[0] == value;
+  return is_map(test, ir::Op::equal) && test.args[0] == value && is_literal(kernel, test.args[1], -HUGE_VAL);
+}
+
+// where(maximum == -inf, 0, maximum), or by isinf: the maximum, or -1 when `id` is something else.
 InstrId shifted_by(const Kernel& kernel, InstrId id) {
   const Instr& select = kernel.instr(id);
   if (!is_map(select, ir::Op::where) || !is_literal(kernel, select.args[1], 0)) return -1;
-  const Instr &test = kernel.instr(select.args[0]), &maximum = kernel.instr(select.args[2]);
-  const bool guarded =
-      is_map(test, ir::Op::equal) && test.args[0] == select.args[2] && is_literal(kernel, test.args[1], -HUGE_VAL);
+  const Instr& maximum = kernel.instr(select.args[2]);
+  const bool guarded = finds_nothing(kernel, kernel.instr(select.args[0]), select.args[2]);
   return guarded && maximum.kind == InstrKind::reduce && maximum.op == ir::Op::max ? select.args[2] : -1;
+}
+
+bool only_used_by(const Kernel& kernel, InstrId value, const std::vector<InstrId>& users) {
+  const auto uses = [&](const std::vector<InstrId>& operands) {
+    return std::find(operands.begin(), operands.end(), value) != operands.end();
+  };
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (uses(operands_of(kernel.body[id])) && std::find(users.begin(), users.end(), id) == users.end()) return false;
+  return std::none_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return uses(roots_of(s)); });
 }
 
 }  // namespace
@@ -78,6 +92,8 @@ std::optional<Online> find_online(const Kernel& kernel) {
     online.shift_instrs = needed(kernel, {online.shift}, known);
     for (std::size_t id = 0; id < known.size(); ++id) known[id] = !element_level(kernel, static_cast<InstrId>(id));
     online.instrs = needed(kernel, {sum.args[0]}, known);
+    online.only_shifts = only_used_by(kernel, online.maximum, online.shift_instrs);
+    online.at_most_one = is_map(kernel.instr(kernel.instr(online.shift).args[0]), ir::Op::equal);
     return online;
   }
   return std::nullopt;
@@ -89,7 +105,7 @@ bool is_share(const Kernel& kernel, InstrId id) {
       compute_type(share.dtype) != DType::f32)
     return false;
   const std::optional<Online> online = find_online(kernel);
-  if (!online || share.args[0] != kernel.instr(online->sum).args[0]) return false;
+  if (!online || !online->at_most_one || share.args[0] != kernel.instr(online->sum).args[0]) return false;
   const Instr& by = kernel.instr(share.args[1]);
   if (share.args[1] == online->sum) return true;
   if (!is_map(by, ir::Op::where) || by.args[2] != online->sum || !is_literal(kernel, by.args[1], 1)) return false;

@@ -18,6 +18,8 @@ struct Online {
   InstrId shift = -1;
   std::vector<InstrId> shift_instrs;  ///< from the maximum to the shift, in definition order
   std::vector<InstrId> instrs;        ///< per element, what is summed
+  bool at_most_one = false;           ///< or NaN: what is summed of each element, whatever the maximum
+  bool only_shifts = false;           ///< nothing but the shift uses the maximum
 };
 
 struct Sweep {
@@ -39,7 +41,8 @@ struct Rounds {
 /// `online`: with the sum of find_online in the sweep of its maximum.
 Rounds rounds_of(const Kernel& kernel, bool online = false);
 
-/// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf.
+/// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf, and may be where
+/// it is inf.
 std::optional<Online> find_online(const Kernel& kernel);
 
 /// Whether `instr` divides exp(x - shift) by its sum, or by 1 where that is 0, in f32: a number from 0 to 1 by one that

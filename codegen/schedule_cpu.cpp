@@ -97,6 +97,13 @@ bool keeps_dear_values(const Kernel& kernel, const Target& target) {
   return each > 0 && longest <= target.l2_bytes / 2 / each;
 }
 
+// Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
+// see the sign of a zero.
+bool shares_the_only_sweep(const Kernel& kernel) {
+  const std::optional<Online> online = find_online(kernel);
+  return online && online->only_shifts && rounds_of(kernel, true).sweeps.size() == 1;
+}
+
 constexpr std::int64_t kColumnPart = 256;  // rows of memory of which a thread's pages are at hand together
 
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
@@ -119,6 +126,7 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
     schedule.splits = static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64));
   schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   schedule.persistent = !columns && keeps_dear_values(kernel, target);
+  schedule.online = !columns && shares_the_only_sweep(kernel);
   return schedule;
 }
 

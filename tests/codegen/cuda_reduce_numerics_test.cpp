@@ -273,6 +273,13 @@ TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
                      "], axis=1, dtype=i32)\n  y = softmax(where(greater(mod(i, 400), mul(n, 10)), x, -inf))\n"
                      "  return y\n}",
                  {}, online(unroll));
+    // Rows with -inf, with inf among them, and of nothing but -inf.
+    expect_right("graph g(x: f32" + shape + ") {\n  i = iota(shape=[3, " + columns +
+                     "], axis=1, dtype=i32)\n  row = iota(shape=[3, 1], axis=0, dtype=i32)\n"
+                     "  z = where(greater(mod(i, 400), 90), x, -inf)\n"
+                     "  w = where(logical_and(equal(row, 1), equal(i, 500)), inf, z)\n"
+                     "  y = logsumexp(where(equal(row, 2), -inf, w), axis=1)\n  return y\n}",
+                 {}, online(unroll));
   }
   // A row of equal elements has one exponential, and nothing to sum beside a maximum.
   expect_right("graph g(x: f64[8, 1], i: i64[rows]) { y = log_softmax(take(x, i, axis=1)); return y }", {{"rows", 64}});

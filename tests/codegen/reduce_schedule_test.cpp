@@ -84,6 +84,11 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
 }
 
+TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {
+  EXPECT_EQ(chosen("x: bf16[8192, 131072]) { y = logsumexp(x, axis=[1])"),
+            "reduce mapping=block threads=512 vector=8 unroll=4 online");
+}
+
 // Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.
 TEST(ReduceSchedule, RowsOfSomeThousandsAreOfABlock) {
   const auto norm = [](int columns) {

@@ -1,6 +1,7 @@
 // Reduce kernels on the CPU, against scalar arithmetic.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -187,6 +188,73 @@ TEST(CpuReduce, SoftmaxKeepsItsExponentialsAndStreamsItsResults) {
         }
       }
   }
+}
+
+// out[i] = log(sum over r of exp(in[i, r])), shifted by the maximum; `returned`: which is stored too.
+KernelBuilder logsumexp(std::int64_t m, std::int64_t n, DType dtype, bool returned = false) {
+  KernelBuilder k(ir::KernelClass::reduce);
+  const Index i = k.axis(m), r = k.axis(n, true);
+  const InstrId x = k.load(k.operand(dtype, {m, n}), i * n + r);
+  const InstrId most = k.reduce(Op::max, x, {1}, dtype);
+  const InstrId shift = k.map(Op::where, {k.map(Op::isinf, {most}, DType::bool_), k.literal(0.0, dtype), most}, dtype);
+  const InstrId sum = k.reduce(Op::sum, k.map(Op::exp, {k.map(Op::sub, {x, shift}, dtype)}, dtype), {1}, dtype);
+  k.store(k.map(Op::add, {k.map(Op::log, {sum}, dtype), shift}, dtype), i, dtype, {m});
+  if (returned) k.store(most, i, dtype, {m});
+  return k;
+}
+
+bool is_online(const KernelBuilder& k, const RunOptions& options = {}) {
+  return std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, test_target(options))).online;
+}
+
+TEST(CpuReduce, AMaximumAndTheExponentialsShiftedByItShareASweep) {
+  for (const std::int64_t n : {1, 16, 63, 100, 1777})
+    for (const int vector_bytes : {0, 16}) {
+      const KernelBuilder k = logsumexp(3, n, DType::f32);
+      ASSERT_TRUE(is_online(k, {.vector_bytes = vector_bytes}));
+      std::vector<float> in = numbers(static_cast<std::size_t>(3 * n), -9, 9);
+      for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c) {
+        in[c] = 3 * static_cast<float>(c);                                    // the maximum grows to the end
+        in[static_cast<std::size_t>(n) + c] = -1000 - static_cast<float>(c);  // all far below a shift of 0
+      }
+      const auto out = to_floats(run(k.kernel, {floats({3, n}, in)}, {.vector_bytes = vector_bytes})[0]);
+      for (std::size_t row = 0; row < 3; ++row) {
+        const auto begin = in.begin() + static_cast<std::ptrdiff_t>(row) * n;
+        const double top = *std::max_element(begin, begin + n);
+        double sum = 0;
+        for (auto x = begin; x != begin + n; ++x) sum += std::exp(static_cast<double>(*x) - top);
+        EXPECT_NEAR(out[row], top + std::log(sum), 1e-6 * std::abs(top) + 1e-6) << n << " " << row;
+      }
+    }
+}
+
+TEST(CpuReduce, ASharedSweepMeetsInfinitiesAndNaN) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::size_t kColumns = 300;
+  std::vector<float> in(5 * kColumns, -kInfinity);  // row 0: nothing
+  in[kColumns + 299] = -2000;                       // after nothing but -inf
+  std::fill_n(in.begin() + 2 * kColumns, 3 * kColumns, 50.0F);
+  in[2 * kColumns + 150] = kInfinity;
+  in[3 * kColumns + 7] = NAN;
+  in[4 * kColumns + 299] = NAN;
+  const auto out = to_floats(run(logsumexp(5, kColumns, DType::f32).kernel, {floats({5, kColumns}, in)})[0]);
+  EXPECT_EQ(out[0], -kInfinity);
+  EXPECT_EQ(out[1], -2000);
+  EXPECT_EQ(out[2], kInfinity);
+  EXPECT_TRUE(std::isnan(out[3]));
+  EXPECT_TRUE(std::isnan(out[4]));
+  EXPECT_EQ(to_floats(run(logsumexp(2, 0, DType::f32).kernel, {floats({2, 0}, {})})[0])[0], -kInfinity);
+}
+
+// The shift does not tell which zero it is; a maximum does.
+TEST(CpuReduce, AMaximumThatIsReturnedHasASweepOfItsOwn) {
+  const KernelBuilder k = logsumexp(1, 64, DType::f32, true);
+  EXPECT_FALSE(is_online(k));
+  std::vector<float> in(64, -0.0F);
+  in[40] = 0;
+  const auto outs = run(k.kernel, {floats({1, 64}, in)});
+  EXPECT_NEAR(to_floats(outs[0])[0], std::log(64.0), 1e-6);
+  EXPECT_FALSE(std::signbit(to_floats(outs[1])[0]));
 }
 
 }  // namespace

@@ -109,4 +109,27 @@ Partial fold_lanes(Unit& unit, const Instr& reduce, Partial a) {
 
 Value* result_of(const Partial& a) { return a.index ? a.index : a.value; }
 
+Accumulator make_accumulator(Unit& unit, const Instr& reduce, int lanes) {
+  const Partial start = identity_of(unit, reduce, lanes);
+  Accumulator accumulator;
+  accumulator.value = variable(unit, start.value->getType(), "sum");
+  unit.b.CreateStore(start.value, accumulator.value);
+  if (!start.index) return accumulator;
+  accumulator.index = variable(unit, start.index->getType(), "where");
+  unit.b.CreateStore(start.index, accumulator.index);
+  return accumulator;
+}
+
+Partial read(Unit& unit, const Accumulator& accumulator) {
+  const auto load = [&](llvm::AllocaInst* at) -> Value* {
+    return at ? unit.b.CreateLoad(at->getAllocatedType(), at) : nullptr;
+  };
+  return {load(accumulator.value), load(accumulator.index)};
+}
+
+void write(Unit& unit, const Accumulator& accumulator, const Partial& partial) {
+  unit.b.CreateStore(partial.value, accumulator.value);
+  if (accumulator.index) unit.b.CreateStore(partial.index, accumulator.index);
+}
+
 }  // namespace tenon::codegen::simd

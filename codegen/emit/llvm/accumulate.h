@@ -27,4 +27,14 @@ Partial fold_lanes(Unit& unit, const Instr& reduce, Partial a);
 /// The reduction's value.
 Value* result_of(const Partial& a);
 
+/// What a reduction has found so far, as variables of the function.
+struct Accumulator {
+  llvm::AllocaInst* value = nullptr;
+  llvm::AllocaInst* index = nullptr;
+};
+/// Of no elements yet, in `lanes` lanes.
+Accumulator make_accumulator(Unit& unit, const Instr& reduce, int lanes);
+Partial read(Unit& unit, const Accumulator& accumulator);
+void write(Unit& unit, const Accumulator& accumulator, const Partial& partial);
+
 }  // namespace tenon::codegen::simd

@@ -3,6 +3,7 @@
 // number of threads.
 #include "codegen/emit/llvm/accumulate.h"
 #include "codegen/emit/llvm/kept.h"
+#include "codegen/emit/llvm/online.h"
 #include "codegen/emit/llvm/ops.h"
 #include "codegen/emit/llvm/rows.h"
 #include "codegen/emit/llvm/stream.h"
@@ -10,35 +11,6 @@
 
 namespace tenon::codegen::simd {
 namespace {
-
-// One reduction's accumulators as variables of the function.
-struct Accumulator {
-  llvm::AllocaInst* value = nullptr;
-  llvm::AllocaInst* index = nullptr;
-};
-
-Accumulator make_accumulator(Unit& unit, const Instr& reduce, int lanes) {
-  const Partial start = identity_of(unit, reduce, lanes);
-  Accumulator accumulator;
-  accumulator.value = variable(unit, start.value->getType(), "sum");
-  unit.b.CreateStore(start.value, accumulator.value);
-  if (!start.index) return accumulator;
-  accumulator.index = variable(unit, start.index->getType(), "where");
-  unit.b.CreateStore(start.index, accumulator.index);
-  return accumulator;
-}
-
-Partial read(Unit& unit, const Accumulator& accumulator) {
-  const auto load = [&](llvm::AllocaInst* at) -> Value* {
-    return at ? unit.b.CreateLoad(at->getAllocatedType(), at) : nullptr;
-  };
-  return {load(accumulator.value), load(accumulator.index)};
-}
-
-void write(Unit& unit, const Accumulator& accumulator, const Partial& partial) {
-  unit.b.CreateStore(partial.value, accumulator.value);
-  if (accumulator.index) unit.b.CreateStore(partial.index, accumulator.index);
-}
 
 // The number of the element among those of its row.
 Value* element_number(Unit& unit, Scope& scope, const Instr& reduce) {
@@ -59,11 +31,14 @@ void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Acc
   write(unit, accumulator, accumulate(unit, reduce, read(unit, accumulator), element));
 }
 
+// Whether reduction number r is the maximum of an online sum, which is not accumulated here.
+bool is_online(const Sweep& sweep, std::size_t r) { return sweep.online && sweep.online->maximum == sweep.reduces[r]; }
+
 // What one sweep does at each of `scopes`; accumulators[r][s] belongs to reduction r and scope s.
 void emit_elements(Unit& unit, const Sweep& sweep, std::vector<Scope>& scopes,
                    const std::vector<std::vector<Accumulator>>& accumulators, bool masked, bool streaming = false) {
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (std::size_t s = 0; s < scopes.size(); ++s)
+    for (std::size_t s = 0; s < scopes.size() && !is_online(sweep, r); ++s)
       accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked);
   emit_stores(unit, scopes, sweep.stores, streaming);
 }
@@ -115,7 +90,7 @@ int vectors_of(const Kernel& kernel, const RowPlan& plan, const Sweep& sweep) {
     const Instr& instr = kernel.instr(id);
     cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kLittle + 1 : 0;
   }
-  return cost <= kLittle ? 2 * plan.vectors : plan.vectors;
+  return cost <= kLittle && !sweep.online ? 2 * plan.vectors : plan.vectors;
 }
 
 Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
@@ -126,6 +101,8 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (int i = 0; i < vectors; ++i)
       accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  std::optional<OnlineSum> online;
+  if (sweep.online) online = make_online(unit, *sweep.online, plan.lanes);
   const int inner = plan.reduced.back();
   const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
   for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
@@ -138,6 +115,7 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
                          bind_kept(unit, number, kept, turn);
                          emit_elements(unit, sweep, turn, accumulators, true, streaming);
                          keep(unit, number, kept, turn);
+                         if (online) add_online(unit, *online, turn);
                        });
   });
   Partials partials;
@@ -146,8 +124,9 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
     Partial all = read(unit, accumulators[r][0]);
     for (int i = 1; i < vectors; ++i)
       all = merge(unit, reduce, all, read(unit, accumulators[r][static_cast<std::size_t>(i)]));
-    partials.push_back({fold_lanes(unit, reduce, all)});
+    partials.push_back({is_online(sweep, r) ? online_maximum(unit, *online) : fold_lanes(unit, reduce, all)});
   }
+  if (online) rows[0].values[sweep.online->sum] = online_sum(unit, *online).value;
   return partials;
 }
 
@@ -310,8 +289,8 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
 
 Source emit_reduce(Unit& unit) {
   const Kernel& kernel = unit.kernel;
-  const Rounds rounds = rounds_of(kernel);
-  const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty();
+  const Rounds rounds = rounds_of(kernel, std::get<ReduceSchedule>(kernel.schedule).online);
+  const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty() && !rounds.sweeps[0].online;
   const RowPlan plan = plan_rows(kernel, may_split);
   if (plan.splits > 1) return emit_split(unit, plan, rounds);
   Source source;

@@ -1,0 +1,27 @@
+// A maximum and the exponentials shifted by it, summed in one sweep (`Online` of codegen/rounds.h). All lanes are
+// shifted alike: most turns then find nothing that is larger, and only the others stop to rescale.
+#pragma once
+
+#include <vector>
+
+#include "codegen/emit/llvm/accumulate.h"
+#include "codegen/emit/llvm/scope.h"
+#include "codegen/rounds.h"
+
+namespace tenon::codegen::simd {
+
+/// What a row has so far, as variables of the function.
+struct OnlineSum {
+  Online what;
+  Accumulator maximum;                ///< in every lane; a zero of either sign
+  Accumulator sum;                    ///< of each lane
+  llvm::AllocaInst* shift = nullptr;  ///< in every lane
+};
+
+OnlineSum make_online(Unit& unit, const Online& online, int lanes);
+/// Adds the elements of one turn. The builder is in another block afterwards, and so are `scopes`.
+void add_online(Unit& unit, const OnlineSum& so_far, std::vector<Scope>& scopes);
+Partial online_maximum(Unit& unit, const OnlineSum& so_far);
+Partial online_sum(Unit& unit, const OnlineSum& so_far);
+
+}  // namespace tenon::codegen::simd
