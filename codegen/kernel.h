@@ -81,7 +81,9 @@ struct Operand {
   DType dtype = DType::f32;
   Shape shape;
   bool written = false;
-  std::string name;  ///< "in0", "out1": generated, never the user's
+  std::string name;     ///< "in0", "out1": generated, never the user's
+  bool of_run = false;  ///< read, and written by a kernel ahead in the same run: not constant while this one runs,
+                        ///< which may begin before that one has ended
 };
 
 struct Kernel {

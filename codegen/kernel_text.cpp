@@ -113,8 +113,8 @@ std::string print(const Kernel& kernel) {
   for (const Axis& axis : kernel.axes)
     text += fmt::format("  axis {}: {}{}\n", axis.name, axis.extent.str(), axis.reduced ? " reduced" : "");
   for (const Operand& operand : kernel.operands)
-    text += fmt::format("  {} {}: {}{}\n", operand.written ? "write" : "read", operand.name,
-                        tenon::name_of(operand.dtype), tenon::str(operand.shape));
+    text += fmt::format("  {} {}: {}{}{}\n", operand.written ? "write" : "read", operand.name,
+                        tenon::name_of(operand.dtype), tenon::str(operand.shape), operand.of_run ? " of this run" : "");
   for (std::size_t i = 0; i < kernel.body.size(); ++i)
     text +=
         fmt::format("  v{}: {} = {}\n", i, tenon::name_of(kernel.body[i].dtype), right_side(kernel, kernel.body[i]));

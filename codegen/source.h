@@ -15,11 +15,12 @@ namespace tenon::codegen {
 /// known. A grid of 0 blocks is not launched.
 struct LaunchRule {
   Dim grid_x = 1, grid_y = 1, grid_z = 1;
-  std::int64_t max_grid_x = 0;  ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
-  int block = 256;              ///< threads; CPU: unused
-  int shared_bytes = 0;         ///< dynamic shared memory
-  int cluster = 1;              ///< CUDA: neighbouring blocks that form a cluster, which the function's text says
-  bool dependent = false;       ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
+  std::int64_t max_grid_x = 0;   ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
+  int block = 256;               ///< threads; CPU: unused
+  int shared_bytes = 0;          ///< dynamic shared memory
+  int cluster = 1;               ///< CUDA: neighbouring blocks that form a cluster, which the function's text says
+  bool dependent = false;        ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
+  bool constant_inputs = false;  ///< CUDA: takes the run's inputs for constant: they must be there when it begins
 
   /// CUDA, a pack: the blocks of each member, whose sum grid_x is. The numbers of blocks up to each but the last are
   /// parameters behind the dims, so that a member with nothing to do has no blocks.

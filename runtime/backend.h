@@ -35,9 +35,10 @@ struct Launch {
   std::int64_t grid[3] = {1, 1, 1};
   int block = 1;
   int shared_bytes = 0;
-  bool dependent = false;        ///< may begin before the kernel ahead of it ends
+  bool early = false;            ///< may begin before the kernel ahead of it ends
   std::int64_t finish_grid = 0;  ///< tasks or blocks of the kernel's second function, if it has one (source.h)
   int finish_block = 1;
+  bool finish_early = false;        ///< as `early`
   std::span<void* const> pointers;  ///< one for each operand, then that of the scratch memory if there is some
   std::span<const std::int64_t> dims;
 };

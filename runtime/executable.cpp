@@ -193,7 +193,8 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
   call.finish_grid = launch.finish_grid;
   call.finish_block = launch.kernel->source.finish_block;
   call.pointers = {pointers, count};
-  call.dependent = launch.kernel->source.launch.dependent;
+  call.early = launch.early;
+  call.finish_early = launch.kernel->source.launch.dependent;
   call.dims = launch.dims;
   backend->launch(call, stream);
 }

@@ -64,6 +64,7 @@ struct PreparedLaunch {
   std::int64_t finish_grid = 0;         ///< of the second function
   std::vector<std::int64_t> dims;       ///< and where the blocks of a pack's members end
   std::vector<PointerSource> pointers;  ///< of the operands, then of the scratch memory
+  bool early = false;                   ///< may begin before what is ahead of it in the stream has ended
 };
 
 /// An output that no kernel writes: an input returned as it is, or a value returned twice.

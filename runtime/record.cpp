@@ -114,6 +114,15 @@ bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
   return !any || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
 }
 
+// Kernels that take the run's inputs for constant find them in memory when they begin: the first of the run then waits
+// for all that is ahead of it, and no other begins before that one.
+void decide_early(std::vector<PreparedLaunch>& launches) {
+  const auto takes = [](const PreparedLaunch& launch) { return launch.kernel->source.launch.constant_inputs; };
+  const bool waits = std::any_of(launches.begin(), launches.end(), takes);
+  for (PreparedLaunch& launch : launches)
+    launch.early = launch.kernel->source.launch.dependent && !(waits && &launch == &launches.front());
+}
+
 }  // namespace
 
 LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built, const Bindings& bindings) {
@@ -128,6 +137,7 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
     PreparedLaunch launch = prepare_launch(*built, planned, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
+  decide_early(record.launches);
   record.built = std::move(built);
   return record;
 }

@@ -42,7 +42,7 @@ struct block_index {
 
 //@ join_stream
 // Lets the kernel behind this one in the stream start its blocks, and waits until the kernels ahead have ended and their
-// stores are seen (PTX ISA: griddepcontrol). Nothing of memory is touched before it.
+// stores are seen (PTX ISA: griddepcontrol). Nothing that one of the same run has written is touched before it.
 __device__ __forceinline__ void join_stream() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");

@@ -3,7 +3,7 @@
 //@ load
 // N elements from p, which is aligned to `aligned` elements.
 template <int N, int aligned, class T>
-__device__ __forceinline__ pack<T, N> load(const T* __restrict__ p) {
+__device__ __forceinline__ pack<T, N> load(const T* p) {
   if constexpr (N == aligned) {  // without a loop of one round: a small kernel compiles a twentieth faster
     return *reinterpret_cast<const pack<T, N>*>(p);
   } else {
@@ -32,7 +32,7 @@ __device__ __forceinline__ void store(T* __restrict__ p, const pack<T, N>& x) {
 // The two aligned vectors that hold elements at … at + N - 1 of the `count` at p. `whole`: the count is a multiple of N.
 // Where the second is not there nothing of it is needed; it is the first again.
 template <int N, bool whole, class T, class I, class L>
-__device__ __forceinline__ pack<T, 2 * N> load_around(const T* __restrict__ p, I at, L count) {
+__device__ __forceinline__ pack<T, 2 * N> load_around(const T* p, I at, L count) {
   const T* begin = p + (at - (at & (N - 1)));
   const I behind = at - (at & (N - 1)) + N;
   const bool cut = behind + N > count;
@@ -127,7 +127,7 @@ __device__ __forceinline__ void load_word(uint4& w, const uint4* p) {
                : "memory");
 }
 template <int N, int aligned, class T>
-__device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict__ p) {
+__device__ __forceinline__ under_way<T, N, aligned> load_now(const T* p) {
   under_way<T, N, aligned> x;
 #pragma unroll
   for (int i = 0; i < N; i += aligned) {
@@ -140,14 +140,14 @@ __device__ __forceinline__ under_way<T, N, aligned> load_now(const T* __restrict
 //@ load_here
 // As load, but not put off until there are registers to spare: many gathers are then under way together.
 template <int N, int aligned, class T>
-__device__ __forceinline__ pack<T, N> load_here(const T* __restrict__ p) {
+__device__ __forceinline__ pack<T, N> load_here(const T* p) {
   return arrived(load_now<N, aligned>(p));
 }
 
 //@ load_streaming
 // As load, of what is not read again: the caches drop it before anything else.
 template <int N, int aligned, class T>
-__device__ __forceinline__ pack<T, N> load_streaming(const T* __restrict__ p) {
+__device__ __forceinline__ pack<T, N> load_streaming(const T* p) {
   using word = typename word_of<aligned * (int)sizeof(T)>::type;
   if constexpr (N == aligned) {
     const word w = __ldcs(reinterpret_cast<const word*>(p));

@@ -146,13 +146,13 @@ class CudaBackend final : public Backend {
                    static_cast<unsigned>(launch.grid[2])};
     config.block = {static_cast<unsigned>(launch.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
-    config.programmatic_dependent = launch.dependent;
+    config.programmatic_dependent = launch.early;
     cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments, kernel.name);
     if (kernel.finish == nullptr) return;
     LaunchConfig finish;
     finish.grid = {static_cast<unsigned>(launch.finish_grid), 1, 1};
     finish.block = {static_cast<unsigned>(launch.finish_block), 1, 1};
-    finish.programmatic_dependent = launch.dependent;
+    finish.programmatic_dependent = launch.finish_early;
     cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments, kernel.name);
   }
 

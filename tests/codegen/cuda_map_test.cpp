@@ -41,9 +41,8 @@ Kernel silu(DType dtype, const Dim& extent, std::vector<std::string> dims = {}) 
 
 TEST(CudaMap, ReadsAsIfWritten) {
   Kernel kernel = silu(DType::f32, 1 << 20);
-  EXPECT_EQ(
-      test::kernel_part(emitted(kernel).text),
-      R"(extern "C" __global__ void __launch_bounds__(256) map(const float* __restrict__ in0, float* __restrict__ out0) {
+  EXPECT_EQ(test::kernel_part(emitted(kernel).text),
+            R"(extern "C" __global__ void __launch_bounds__(256) map(const float* in0, float* __restrict__ out0) {
   join_stream();
   const u32 point = (blockIdx.x * 256 + threadIdx.x) * 4;
   const int i0 = (int)point;

@@ -136,15 +136,26 @@ std::vector<std::string> dimension_definitions(const Kernel& kernel) {
   return lines;
 }
 
-std::string pointer_parameter(const Operand& operand, const std::string& name) {
-  return fmt::format("{}{}* __restrict__ {}", operand.written ? "" : "const ", storage_type(operand.dtype), name);
+// What is read through const and __restrict__ the compiler takes for constant while the kernel runs (ld.global.nc), and
+// ptxas moves such loads up, ahead of griddepcontrol.wait too, where a kernel ahead may still be writing. That written
+// pointers are __restrict__ says as much about what overlaps.
+std::string pointer_parameter(const Kernel& kernel, const Operand& operand, const std::string& name) {
+  const bool restricted = operand.written || (takes_inputs_for_constant(kernel) && !operand.of_run);
+  return fmt::format("{}{}*{} {}", operand.written ? "" : "const ", storage_type(operand.dtype),
+                     restricted ? " __restrict__" : "", name);
+}
+
+// Loads should come ahead of barriers that stand before their use; a map without a tile has none.
+bool takes_inputs_for_constant(const Kernel& kernel) {
+  const auto* map = std::get_if<MapSchedule>(&kernel.schedule);
+  return map == nullptr || map->tile_axis >= 0;
 }
 
 std::string parameters(const Kernel& kernel, bool scratch) {
   std::string list;
   for (const Operand& operand : kernel.operands)
-    list += (list.empty() ? "" : ", ") + pointer_parameter(operand, operand.name);
-  if (scratch) list += fmt::format("{}u8* __restrict__ scratch", list.empty() ? "" : ", ");
+    list += (list.empty() ? "" : ", ") + pointer_parameter(kernel, operand, operand.name);
+  if (scratch) list += fmt::format("{}u8* scratch", list.empty() ? "" : ", ");
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) list += fmt::format("{}i64 dim{}", list.empty() ? "" : ", ", i);
   return list;
 }

@@ -36,8 +36,10 @@ std::string guard_text(const std::vector<Guard>& guards, const Names& names);
 
 /// "const int n0 = (int)dim0;" for each symbol that the kernel takes.
 std::vector<std::string> dimension_definitions(const Kernel& kernel);
+/// Whether the compiler may take the run's inputs for constant while the kernel runs, and load them when it likes.
+bool takes_inputs_for_constant(const Kernel& kernel);
 /// "const float* __restrict__ in0" of an operand that is called `name`.
-std::string pointer_parameter(const Operand& operand, const std::string& name);
+std::string pointer_parameter(const Kernel& kernel, const Operand& operand, const std::string& name);
 /// The parameter list. `scratch`: with a pointer to scratch memory behind those to the operands.
 std::string parameters(const Kernel& kernel, bool scratch = false);
 

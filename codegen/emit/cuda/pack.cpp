@@ -107,6 +107,7 @@ class PackEmitter {
       pack_.launch.block = std::max(pack_.launch.block, source.launch.block);
       pack_.launch.grid_x = pack_.launch.grid_x + source.launch.grid_x;
       pack_.launch.members.push_back(source.launch.grid_x);
+      pack_.launch.constant_inputs = pack_.launch.constant_inputs || source.launch.constant_inputs;
       if (source.resident == 1) pack_.resident = 1;
       for (const std::string& dim : source.dims)
         if (std::find(pack_.dims.begin(), pack_.dims.end(), dim) == pack_.dims.end()) pack_.dims.push_back(dim);
@@ -141,7 +142,7 @@ class PackEmitter {
     std::string list;
     for (std::size_t i = 0; i < members_.size(); ++i)
       for (const Operand& operand : members_[i].operands)
-        list += pointer_parameter(operand, operand_of(i, operand)) + ", ";
+        list += pointer_parameter(members_[i], operand, operand_of(i, operand)) + ", ";
     for (std::size_t i = 0; i < pack_.dims.size(); ++i) list += fmt::format("i64 dim{}, ", i);
     for (std::size_t i = 0; i + 1 < members_.size(); ++i) list += fmt::format("i64 end{}, ", i);
     return list.substr(0, list.size() - 2);
