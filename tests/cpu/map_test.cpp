@@ -165,35 +165,55 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   }
 }
 
-// Long expressions: four vectors take turns, and give what one after the other gives, bit by bit.
-TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
+// tanh(exp(x y)) and, `with_call`, the sine of x beside it, which is a call of a function; y is not contiguous.
+KernelBuilder long_expression(bool with_call) {
   KernelBuilder k(ir::KernelClass::map);
   const Index i = k.axis(1003);
   const InstrId x = k.load(k.operand(DType::f32, {1003}), i);
-  const InstrId y = k.load(k.operand(DType::f32, {1003}), Index(1002) - i);  // not contiguous
+  const InstrId y = k.load(k.operand(DType::f32, {1003}), Index(1002) - i);
   const InstrId wave = k.map(Op::tanh, {k.map(Op::exp, {k.map(Op::mul, {x, y}, DType::f32)}, DType::f32)}, DType::f32);
-  k.store(k.map(Op::add, {wave, k.map(Op::sin, {x}, DType::f32)}, DType::f32), i, DType::f32, {1003});  // sin is a call
+  const InstrId other = k.map(with_call ? Op::sin : Op::exp, {x}, DType::f32);
+  k.store(k.map(Op::add, {wave, other}, DType::f32), i, DType::f32, {1003});
   k.store(wave, i, DType::f32, {1003});
+  return k;
+}
+
+// Vectors take turns, and give what one after the other gives, bit by bit; but not around calls.
+TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
   const std::vector<ir::HostArray> in = {floats({1003}, numbers(1003, -2, 2)), floats({1003}, numbers(1003, -2, 2, 7))};
-  for (const std::int64_t l3_bytes : {1, 1 << 30}) {
-    const RunOptions options{.keep_schedule = true, .l3_bytes = l3_bytes};
-    auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
-    ASSERT_TRUE(schedule.interleave);
-    k.kernel.schedule = schedule;
-    const auto turns = run(k.kernel, in, options);
-    schedule.interleave = false;
-    schedule.unroll = 1;
-    k.kernel.schedule = schedule;
-    const auto one = run(k.kernel, in, options);
-    EXPECT_EQ(turns[0].bytes, one[0].bytes);
-    EXPECT_EQ(turns[1].bytes, one[1].bytes);
-  }
+  for (const bool with_call : {false, true})
+    for (const std::int64_t l3_bytes : {1, 1 << 30}) {
+      KernelBuilder k = long_expression(with_call);
+      const RunOptions options{.keep_schedule = true, .l3_bytes = l3_bytes};
+      auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
+      schedule.unroll = 4;
+      schedule.streaming = l3_bytes == 1;
+      const auto text_and_results = [&](bool interleave) {
+        schedule.interleave = interleave;
+        k.kernel.schedule = schedule;
+        return std::pair(codegen::emit_llvm(k.kernel, test_target(options)).text, run(k.kernel, in, options));
+      };
+      const auto [text, turns] = text_and_results(true);
+      const auto [plain, one] = text_and_results(false);
+      // Around the caches what is fetched ahead differs as well.
+      EXPECT_EQ(text == plain, with_call && !schedule.streaming);
+      EXPECT_EQ(turns[0].bytes, one[0].bytes);
+      EXPECT_EQ(turns[1].bytes, one[1].bytes);
+    }
 }
 
 // What memory takes longer for than the core is computed one vector after the other.
-TEST(CpuMap, ShortExpressionsTakeNoTurns) {
-  const KernelBuilder k = unary(Op::exp, 1 << 20);
-  EXPECT_FALSE(std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target())).interleave);
+TEST(CpuMap, LongExpressionsTakeTurnsAndShortOnesDoNot) {
+  const auto takes_turns = [](const KernelBuilder& k) {
+    return std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target())).interleave;
+  };
+  EXPECT_FALSE(takes_turns(unary(Op::exp, 1 << 20)));
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(1 << 20);
+  InstrId value = k.load(k.operand(DType::f32, {1 << 20}), i);
+  for (int repeat = 0; repeat < 3; ++repeat) value = k.map(Op::tanh, {value}, DType::f32);
+  k.store(value, i, DType::f32, {1 << 20});
+  EXPECT_TRUE(takes_turns(k));
 }
 
 // out[b, i, j] = in[b, j, i] + w[j]: squares of vectors, whole and cut off on either side, around the caches and not.
