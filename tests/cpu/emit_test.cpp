@@ -1,6 +1,8 @@
 // What the LLVM emitter writes for targets that need not be this machine.
 #include <gtest/gtest.h>
 
+#include "runtime/cpu/compile.h"
+#include "runtime/cpu/host.h"
 #include "tests/cpu/kernels.h"
 
 namespace tenon::test {
@@ -54,6 +56,47 @@ TEST(CpuEmit, WhatExceedsTheCachesIsStreamed) {
   check_lines(emit(unary(Op::neg, 64 << 20).kernel, target_of("x86-64-v4", 64)),
               {"store <16 x float>", "align 64, !nontemporal"});
   EXPECT_EQ(emit(unary(Op::neg, 1000).kernel, target_of("x86-64-v4", 64)).find("!nontemporal"), std::string::npos);
+}
+
+// LLVM would make one store of a truncation and a store around the caches, through them.
+TEST(CpuEmit, NarrowedResultsAreStreamedInMachineCodeToo) {
+  const codegen::Target machine = runtime::cpu::host_target();
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::i8, DType::i16,
+                            DType::u8, DType::i32, DType::f64, DType::bool_})
+    for (int bytes = 16; bytes <= machine.vector_bytes; bytes *= 2) {
+      const std::int64_t n = 64 << 20;
+      KernelBuilder k(ir::KernelClass::map);
+      const Index i = k.axis(n);
+      k.store(k.map(Op::cast, {k.load(k.operand(DType::f32, {n}), i)}, dtype), i, dtype, {n});
+      codegen::Target target = machine;
+      target.vector_bytes = bytes;
+      const std::string text = runtime::cpu::assembly_text(emit(k.kernel, target), target);
+      const bool fills_a_register = bytes / 4 * size_of(dtype) >= 16;
+      EXPECT_TRUE(!fills_a_register || text.find("movnt") != std::string::npos) << name_of(dtype) << " " << bytes;
+    }
+}
+
+// Widened for nothing, and narrowed again: what is only moved stays as it is stored.
+TEST(CpuEmit, WhatIsRoundedAlreadyIsNotRoundedAgain) {
+  const auto roundings = [](bool rounded) {
+    KernelBuilder k(ir::KernelClass::map);
+    const Index i = k.axis(1024);
+    InstrId x = k.load(k.operand(DType::f32, {1024}), i);
+    if (rounded) {
+      codegen::Instr round;
+      round.kind = codegen::InstrKind::round;
+      round.dtype = DType::bf16;
+      round.args = {x};
+      x = k.add(round);
+    }
+    k.store(x, i, DType::bf16, {1024});
+    const std::string text = emit(k.kernel, target_of("x86-64-v4", 64));
+    int count = 0;
+    for (std::size_t at = text.find("fcmp uno"); at != std::string::npos; at = text.find("fcmp uno", at + 1)) ++count;
+    return count;
+  };
+  EXPECT_GT(roundings(false), 0);
+  EXPECT_EQ(roundings(true), roundings(false));
 }
 
 TEST(CpuEmit, TanhIsWrittenOutAndErfIsSleefs) {

@@ -41,16 +41,24 @@ Value* narrow_small(Unit& unit, Value* value, const SmallFormat& format) {
   return b.CreateTrunc(code, like(code, b.getInt8Ty()));
 }
 
+// The upper halves of 32-bit integers, by one shuffle.
+Value* upper_halves(Unit& unit, Value* bits) {
+  auto& b = unit.b;
+  const int n = lanes_of(bits);
+  if (n == 1) return b.CreateTrunc(b.CreateLShr(bits, constant_like(bits, 16)), b.getInt16Ty());
+  std::vector<int> odd;
+  for (int i = 0; i < n; ++i) odd.push_back(2 * i + 1);
+  return b.CreateShuffleVector(b.CreateBitCast(bits, vector_of(b.getInt16Ty(), 2 * n)), odd);
+}
+
 Value* narrow_bf16(Unit& unit, Value* value) {
   auto& b = unit.b;
   Value* bits = as_bits(unit, value);
-  Value* high = b.CreateLShr(bits, constant_like(bits, 16));
-  Value* odd = b.CreateAnd(high, constant_like(bits, 1));
-  Value* rounded =
-      b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, constant_like(bits, 0x7fff)), odd), constant_like(bits, 16));
-  Value* quiet = b.CreateOr(high, constant_like(bits, 0x40));
-  Value* code = b.CreateSelect(b.CreateFCmpUNO(value, value), quiet, rounded);
-  return b.CreateTrunc(code, like(code, b.getInt16Ty()));
+  const auto integer = [&](std::int64_t n) { return constant_like(bits, n); };
+  Value* odd = b.CreateICmpNE(b.CreateAnd(bits, integer(1 << 16)), integer(0));
+  Value* rounded = b.CreateSelect(odd, b.CreateAdd(bits, integer(0x8000)), b.CreateAdd(bits, integer(0x7fff)));
+  Value* quiet = b.CreateOr(bits, integer(0x40 << 16));
+  return upper_halves(unit, b.CreateSelect(b.CreateFCmpUNO(value, value), quiet, rounded));
 }
 
 Value* narrow_f16(Unit& unit, Value* value) {
@@ -155,12 +163,16 @@ Value* integer_to_real(Unit& unit, Value* value, DType from, DType to) {
 }  // namespace
 
 Value* widen(Unit& unit, Value* stored, DType dtype) {
+  const auto remembered = [&](Value* value) {
+    unit.stored_as[{value, dtype}] = stored;
+    return value;
+  };
   switch (dtype) {
     case DType::bool_: return unit.b.CreateICmpNE(stored, constant_like(stored, 0));
-    case DType::f16: return widen_f16(unit, stored);
-    case DType::bf16: return widen_bf16(unit, stored);
-    case DType::f8e4m3: return widen_e4m3(unit, stored);
-    case DType::f8e5m2: return widen_e5m2(unit, stored);
+    case DType::f16: return remembered(widen_f16(unit, stored));
+    case DType::bf16: return remembered(widen_bf16(unit, stored));
+    case DType::f8e4m3: return remembered(widen_e4m3(unit, stored));
+    case DType::f8e5m2: return remembered(widen_e5m2(unit, stored));
     case DType::i8:
     case DType::i16:
     case DType::i32:
@@ -174,6 +186,7 @@ Value* widen(Unit& unit, Value* stored, DType dtype) {
 
 Value* narrow(Unit& unit, Value* value, DType dtype) {
   auto& b = unit.b;
+  if (const auto found = unit.stored_as.find({value, dtype}); found != unit.stored_as.end()) return found->second;
   if (is_real(dtype) && size_of(dtype) < 4 && is_double(value)) value = to_float_odd(unit, value);
   switch (dtype) {
     case DType::bool_: return b.CreateZExt(value, like(value, b.getInt8Ty()));

@@ -1,6 +1,7 @@
 // Loads and stores of a scope's lanes: contiguous ones as vectors, uniform ones as scalars, the rest as gathers and
 // scatters; masked where lanes are not in use or a guard fails.
 #include <fmt/format.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/emit/llvm/ops.h"
@@ -84,27 +85,26 @@ Value* element_address(Unit& unit, int operand, Value* offset) {
 }
 
 Value* emit_load(Unit& unit, Scope& scope, const Access& access) {
+  return widen(unit, emit_load_stored(unit, scope, access), operand_of(unit, access.operand).dtype);
+}
+
+Value* emit_load_stored(Unit& unit, Scope& scope, const Access& access) {
   const Operand& operand = operand_of(unit, access.operand);
   Type* element = storage_type_of(unit, operand.dtype);
   Value* guard = evaluate_guards(unit, scope, access.guards);
   const auto affine = evaluate_affine(unit, scope, access.offset);
   const bool guard_varies = guard && lanes_of(guard) > 1;
   if (affine && affine->step.is(0) && !guard_varies)
-    return widen(unit, load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element),
-                 operand.dtype);
+    return load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element);
 
   Type* type = vector_of(element, scope.lanes);
   Value* mask = both(unit, scope.mask, guard, scope.lanes);
   if (mask) mask = splat(unit, mask, scope.lanes);
-  Value* stored = nullptr;
-  if (affine && affine->step.is(1)) {
-    stored = load_contiguous(unit, operand, element_address(unit, access.operand, affine->base), mask, type);
-  } else {
-    Value* offsets = affine ? spread(unit, *affine, scope.lanes)
-                            : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
-    stored = load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
-  }
-  return widen(unit, stored, operand.dtype);
+  if (affine && affine->step.is(1))
+    return load_contiguous(unit, operand, element_address(unit, access.operand, affine->base), mask, type);
+  Value* offsets = affine ? spread(unit, *affine, scope.lanes)
+                          : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
+  return load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
 }
 
 void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance) {
@@ -126,6 +126,15 @@ bool is_contiguous(Unit& unit, const Scope& scope, const Access& access) {
 }
 
 namespace {
+
+// `value`, which LLVM cannot look through: of a truncation and a store, or what it takes for one, it makes a single
+// store that goes through the caches, whatever the store's metadata say.
+Value* finished(Unit& unit, Value* value) {
+  Type* type = value->getType();
+  if (type->getPrimitiveSizeInBits() < 128) return value;  // no register's worth: nothing goes around the caches
+  auto* barrier = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=x,0", false);
+  return unit.b.CreateCall(barrier, {value});
+}
 
 void store_scalar(Unit& unit, Scope& scope, const Store& store, Value* value, Value* condition) {
   const Operand& operand = operand_of(unit, store.access.operand);
@@ -158,6 +167,7 @@ void emit_store(Unit& unit, Scope& scope, const Store& store, StoreStyle style) 
       b.CreateMaskedStore(value, address, element_alignment(operand), mask);
       return;
     }
+    if (style.streaming && llvm::isa<llvm::TruncInst>(value)) value = finished(unit, value);
     const auto bytes = static_cast<std::uint64_t>(scope.lanes * size_of(operand.dtype));
     llvm::StoreInst* instruction =
         b.CreateAlignedStore(value, address, style.streaming ? llvm::Align(bytes) : element_alignment(operand));

@@ -62,6 +62,8 @@ Value* evaluate_guards(Unit& unit, Scope& scope, const std::vector<Guard>& guard
 
 /// The element of `access` in its compute type.
 Value* emit_load(Unit& unit, Scope& scope, const Access& access);
+/// The same as it is stored.
+Value* emit_load_stored(Unit& unit, Scope& scope, const Access& access);
 /// Has the line of the first lane's element, `distance` elements on, brought into the second-level cache, where the
 /// lanes are consecutive and all in use. It need not lie in the operand.
 void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance);

@@ -60,6 +60,7 @@ TaskRange begin_function(Unit& unit, const std::string& name, std::size_t pointe
   }
   unit.operands.clear();
   unit.dim_values.clear();
+  unit.stored_as.clear();
   for (std::size_t i = 0; i < pointer_count; ++i) {
     Value* slot = b.CreateConstInBoundsGEP1_64(pointer, function->getArg(0), i);
     const std::string label = i < unit.kernel.operands.size() ? unit.kernel.operands[i].name : "scratch";

@@ -39,7 +39,8 @@ struct Unit {
   llvm::Function* function = nullptr;
   std::vector<Value*> operands;              ///< base pointers; after the kernel's own: scratch, when there is one
   std::map<std::string, Value*> dim_values;  ///< dimensions by their text, computed in the entry block
-  Value* zeros = nullptr;                    ///< 64 zero bytes: what a load whose guard fails reads
+  std::map<std::pair<Value*, DType>, Value*> stored_as;  ///< of values that were widened from a storage type: from what
+  Value* zeros = nullptr;                                ///< 64 zero bytes: what a load whose guard fails reads
 };
 
 /// Opens `void name(ptr pointers, ptr dims, i64 begin, i64 end)`; loads `pointer_count` pointers.
