@@ -1,5 +1,7 @@
 // The heuristics' choice of the CPU target's numbers: vector widths, grains, cache blocks.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "codegen/dear_values.h"
 #include "codegen/schedule_choices.h"
@@ -44,11 +46,21 @@ bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
   return limit < 0;
 }
 
-// Tiles for loads that lie along another axis than the stores: of each page that is touched some lines are read, and of
-// so few pages that they are still at hand when the next tile goes on in them.
+// As many rows of what is read as leave each line that is read of them, and will be next, its place in a core's own
+// cache: rows that lie a large power of two apart share few places.
+int rows_at_once(const Kernel& kernel, const Access& access, const Target& target) {
+  constexpr std::int64_t kWays = 16, kLeast = 32,
+                         kMost = 256;  // lines in a place; fewer than kLeast write no two lines
+  const std::int64_t way = target.l2_bytes / kWays;
+  const auto pitch = access.offset.coefficient(static_cast<int>(kernel.axes.size()) - 1);
+  const std::int64_t divisor = pitch ? pitch->bounds(kernel.symbols).divisor * element_bytes(kernel, access) : 1;
+  return static_cast<int>(std::clamp(kWays * (way / std::gcd(divisor, way)), kLeast, kMost));
+}
+
+// Tiles for loads that lie along another axis than the stores.
 void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
-  constexpr std::int64_t kRowBytes = 256;
-  constexpr int kColumns = 128, kNarrowest = 8;
+  constexpr std::int64_t kRowBytes = 2048;
+  constexpr int kNarrowest = 8;
   const int axis = transposed_axis(kernel);
   if (axis < 0) return;
   const Transposed transposed = transposed_along(kernel, axis);
@@ -57,13 +69,16 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   const auto longest = [&](const Axis& along) { return along.extent.bounds(kernel.symbols).max; };
   if (std::min(longest(kernel.axes[static_cast<std::size_t>(axis)]), longest(kernel.axes.back())) < kNarrowest) return;
   std::int64_t narrowest = 8, widest = 1;
+  int columns = std::numeric_limits<int>::max();
   for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
-  for (const InstrId load : transposed.loads)
+  for (const InstrId load : transposed.loads) {
     narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load).access));
+    columns = std::min(columns, rows_at_once(kernel, kernel.instr(load).access, target));
+  }
   schedule.vector = static_cast<int>(std::min<std::int64_t>(16, target.vector_bytes / widest));  // a register each
   schedule.tile_axis = axis;
   schedule.tile_rows = static_cast<int>(kRowBytes / narrowest);
-  schedule.tile_columns = kColumns;
+  schedule.tile_columns = columns;
 }
 
 // Where a core computes a vector in less time than memory takes for it, one after the other is best: each vector's load

@@ -246,5 +246,62 @@ TEST(CpuMap, TransposesGoThroughSquaresOfRegisters) {
         }
 }
 
+// out0[i, j] = x[j, i] and out1[i, j] = x[j, i] + y[j, i], elements of all widths side by side: rows of results that
+// begin anywhere in a line, cut where lines end, so that tasks write what lies in columns of others.
+TEST(CpuMap, RowsOfTransposesThatAreNotLinesAreCutAtLines) {
+  const auto value = [](std::int64_t e) { return static_cast<double>(e * 7 % 61 - 30); };
+  for (const auto& [narrow, wide] : {std::pair{DType::i8, DType::i32},
+                                     {DType::bf16, DType::f32},
+                                     {DType::f32, DType::bf16},
+                                     {DType::f64, DType::f32},
+                                     {DType::u8, DType::i16}})
+    for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{70, 333}, {129, 97}, {40, 256}})
+      for (const int vector_bytes : {0, 16, 32})
+        for (const int columns : {32, 128})
+          for (const std::size_t misalign : {0, 24}) {
+            KernelBuilder k(ir::KernelClass::map);
+            const Index i = k.axis(m), j = k.axis(n);
+            const InstrId x = k.load(k.operand(narrow, {n, m}), j * m + i);
+            const InstrId y = k.load(k.operand(wide, {n, m}), j * m + i);
+            k.store(x, i * n + j, narrow, {m, n});
+            k.store(k.map(Op::add, {k.map(Op::cast, {x}, wide), y}, wide), i * n + j, wide, {m, n});
+            const RunOptions options{
+                .keep_schedule = true, .vector_bytes = vector_bytes, .threads = 2, .l3_bytes = 1, .misalign = misalign};
+            auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
+            ASSERT_EQ(schedule.tile_axis, 0);
+            schedule.tile_columns = columns;
+            schedule.streaming = true;
+            k.kernel.schedule = schedule;
+            ir::HostArray a = ir::make_array(narrow, {n, m}), b = ir::make_array(wide, {n, m});
+            for (std::int64_t e = 0; e < m * n; ++e) {
+              const double v = narrow == DType::u8 ? value(e) + 30 : value(e);
+              is_real(narrow) ? ir::set_real(a, e, v) : ir::set_integer(a, e, static_cast<std::int64_t>(v));
+              is_real(wide) ? ir::set_real(b, e, 2 * v) : ir::set_integer(b, e, static_cast<std::int64_t>(2 * v));
+            }
+            const std::vector<ir::HostArray> out = run(k.kernel, {a, b}, options);
+            for (std::int64_t e = 0; e < m * n; ++e) {
+              const std::int64_t from = e % n * m + e / n;
+              ASSERT_EQ(ir::get_real(out[0], e), ir::get_real(a, from)) << name_of(narrow) << " " << m << " at " << e;
+              ASSERT_EQ(ir::get_real(out[1], e), 3 * ir::get_real(a, from)) << name_of(wide) << " " << m << " at " << e;
+            }
+          }
+}
+
+// Rows of a power of two bytes share few places in a core's cache; of others a line of many rows stays at hand.
+TEST(CpuMap, TransposesReadAsManyRowsAtOnceAsTheCacheHasPlacesFor) {
+  const auto rows_at_once = [](DType dtype, std::int64_t m) {
+    KernelBuilder k(ir::KernelClass::map);
+    const Index i = k.axis(m), j = k.axis(4096);
+    k.store(k.load(k.operand(dtype, {4096, m}), j * m + i), i * 4096 + j, dtype, {m, 4096});
+    codegen::Target target = test_target();
+    target.l2_bytes = 1 << 20;
+    return std::get<codegen::MapSchedule>(choose_schedule(k.kernel, target)).tile_columns;
+  };
+  EXPECT_EQ(rows_at_once(DType::f32, 8192), 32);
+  EXPECT_EQ(rows_at_once(DType::bf16, 8192), 64);
+  EXPECT_EQ(rows_at_once(DType::f32, 4097), 256);
+  EXPECT_EQ(rows_at_once(DType::f64, 65536), 32);
+}
+
 }  // namespace
 }  // namespace tenon::test

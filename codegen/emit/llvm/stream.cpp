@@ -67,6 +67,22 @@ Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores
   return all;
 }
 
+Value* past_line(Unit& unit, Scope& scope, const std::vector<int>& stores, int axis, Value* at) {
+  auto& b = unit.b;
+  Scope probe = child_of(scope, unit);
+  bind_lanes(probe, axis, at, 2, nullptr);
+  for (const int number : stores) {
+    const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
+    if (!may_stream(unit, probe, store)) continue;
+    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
+    Value* address =
+        element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
+    Value* bytes = b.CreateAnd(b.CreatePtrToInt(address, b.getInt64Ty()), constant(unit, kLineBytes - 1));
+    return b.CreateUDiv(bytes, constant(unit, size));
+  }
+  return constant(unit, 0);
+}
+
 void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>& stores, bool streaming) {
   for (Scope& scope : scopes)
     for (const int store : stores) evaluate(unit, scope, unit.kernel.stores[static_cast<std::size_t>(store)].value);

@@ -9,6 +9,8 @@
 
 namespace tenon::codegen::simd {
 
+constexpr int kLineBytes = 64;
+
 /// Vectors of `lanes` elements of `axis` in [begin, end), `unroll` of them in one turn.
 struct Lanes {
   int axis = -1;
@@ -24,6 +26,10 @@ void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>&
 /// Whether contiguous vectors of `stores` can go around the caches from the point where `corner` stands, along its
 /// lanes and in every row along axis `across`: the operands exceed the last-level cache, and the vectors are aligned.
 Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores, int across);
+
+/// How many elements of `axis` lie in a line ahead of `at`, in which the first of `stores` writes that can go around
+/// the caches; 0 when none can.
+Value* past_line(Unit& unit, Scope& scope, const std::vector<int>& stores, int axis, Value* at);
 
 /// Gives `body` vectors as for_lanes does. Where the kernel's operands exceed the last-level cache and those of
 /// `stores` that are contiguous align with each other, the first and last vector are masked and `body` is told to
