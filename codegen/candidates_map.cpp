@@ -74,6 +74,7 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
       add(other);
     }
   for (int unroll : {2, 4}) with(&MapSchedule::unroll, unroll);
+  if (chosen.vector > 1 && may_keep_reads(kernel)) with(&MapSchedule::keep_reads, !chosen.keep_reads);
   if (chosen.vector > 1 && !loads_read_once(kernel, chosen.spread).empty())
     for (const bool streaming : {false, true})
       for (const int unroll : {chosen.unroll, 4}) {

@@ -201,6 +201,10 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
     result.push_back(chosen);
     result.back().streaming = !chosen.streaming;
   }
+  if (may_keep_reads(kernel, chosen)) {
+    result.push_back(chosen);
+    result.back().keep_reads = !chosen.keep_reads;
+  }
   if (chosen.vector > 1 && may_stream_loads(kernel, chosen)) {
     result.push_back(chosen);
     result.back().streaming_loads = !chosen.streaming_loads;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/rounds.h"
+#include "codegen/row_shape.h"
 
 namespace tenon::codegen {
 namespace {
@@ -28,6 +29,19 @@ std::vector<InstrId> loads_read_once(const Kernel& kernel, bool spread) {
       loads.push_back(static_cast<InstrId>(id));
   }
   return loads;
+}
+
+bool may_keep_reads(const Kernel& kernel) {
+  const auto gathers = [](const Instr& instr) {
+    return instr.kind == InstrKind::load && !instr.access.offset.values().empty();
+  };
+  return std::none_of(kernel.body.begin(), kernel.body.end(), gathers);
+}
+
+bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const bool alone = schedule.shared_elements > 0 && schedule.resident == 1;
+  return schedule.vector > 1 && schedule.persistent && schedule.cluster == 1 && !alone && stores_elements(kernel) &&
+         !loads_read_once(kernel).empty();
 }
 
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {

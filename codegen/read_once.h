@@ -12,6 +12,13 @@ namespace tenon::codegen {
 /// thread has several points.
 std::vector<InstrId> loads_read_once(const Kernel& kernel, bool spread = false);
 
+/// Whether a Map kernel may have what it reads kept in the second-level cache: all of it or nothing, and gathers are
+/// better off without.
+bool may_keep_reads(const Kernel& kernel);
+/// Whether a Reduce kernel that stores elements may have those of its rows kept. A block that is alone on its
+/// multiprocessor waits for what is asked for apart (copy_async_kept).
+bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule);
+
 /// Whether `schedule` reads some of them once: its rows stay in registers, or there is one sweep over them.
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule);
 

@@ -22,6 +22,7 @@ struct MapSchedule {
                            ///< what does not vary along it
   bool streaming = false;  ///< stores bypass the caches: the data is larger than they are and not read again
   bool streaming_loads = false;  ///< CUDA: so do vector loads of what no other point reads
+  bool keep_reads = false;       ///< CUDA: the L2 is to keep lines that are read rather than those that are written
   bool interleave = false;  ///< CPU: the vectors of a turn are computed side by side, and what is read beside stores
                             ///< that bypass the caches is fetched ahead
   std::int64_t grain = 0;   ///< CPU: elements of one task
@@ -56,6 +57,7 @@ struct ReduceSchedule {
   bool online = false;  ///< a maximum and the exponentials shifted by it are summed in one sweep, rescaled
   bool streaming = false;        ///< element stores bypass the caches
   bool streaming_loads = false;  ///< CUDA: so do vector loads of elements, where they are read once
+  bool keep_reads = false;       ///< CUDA: as MapSchedule::keep_reads, of lines of rows
   bool persistent = false;  ///< CUDA: the row stays in registers between rounds instead of being read again; CPU: what
                             ///< is dear to compute again stays in a buffer (codegen/dear_values.h)
   int row_elements = 0;     ///< CUDA, persistent: capacity per thread, in elements

@@ -6,6 +6,7 @@
 
 #include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/narrow.h"
+#include "codegen/read_once.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -75,13 +76,19 @@ int choose_splits(const Kernel& kernel, const Target& target, const RowShape& sh
   return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
 }
 
+SymbolBounds bytes_of_streams(const Kernel& kernel) {
+  Dim elements(stream_bytes(kernel));
+  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
+  return elements.bounds(kernel.symbols);
+}
+
+bool exceeds_caches(const Kernel& kernel) { return bytes_of_streams(kernel).min >= kCachesBytes; }
+
 // One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
 // left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
 bool streams_past(const Kernel& kernel, bool online, std::int64_t most = kMostStreamed) {
   if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
-  Dim elements(stream_bytes(kernel));
-  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
-  const SymbolBounds bytes = elements.bounds(kernel.symbols);
+  const SymbolBounds bytes = bytes_of_streams(kernel);
   return bytes.min >= kCachesBytes && bytes.max <= most;
 }
 
@@ -243,7 +250,9 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   return schedule;
 }
 
-ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
+namespace {
+
+ReduceSchedule choose_caching_apart(const Kernel& kernel, const Target& target) {
   if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
@@ -259,6 +268,14 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   if (schedule.persistent && (schedule.threads < kMostThreads || registers_are_enough(schedule, kernel)))
     return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);
+}
+
+}  // namespace
+
+ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule = choose_caching_apart(kernel, target);
+  schedule.keep_reads = target.keep_reads && may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  return schedule;
 }
 
 }  // namespace tenon::codegen

@@ -50,6 +50,7 @@ MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, con
   MapSchedule spread = chosen;
   spread.spread = true;
   spread.streaming_loads = true;
+  spread.keep_reads = false;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;

@@ -57,6 +57,17 @@ __device__ __forceinline__ void copy_async(void* to, const void* from, bool insi
 #endif
 }
 
+//@ copy_async_kept
+// The same, of lines that the second-level cache is to keep (load_kept). Asked for apart: of copies that say so
+// themselves ptxas 13.0 makes illegal instructions.
+template <int bytes>
+__device__ __forceinline__ void copy_async_kept(void* to, const void* from, bool inside) {
+#if __CUDA_ARCH__ >= 800
+  if (inside) asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(from));
+#endif
+  copy_async<bytes>(to, from, inside);
+}
+
 //@ commit_copies
 __device__ __forceinline__ void commit_copies() {
 #if __CUDA_ARCH__ >= 800

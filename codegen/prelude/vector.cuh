@@ -103,7 +103,7 @@ __device__ __forceinline__ pack<T, N> arrived(const under_way<T, N, aligned>& fr
   return x;
 }
 
-//@ load_now
+//@ load_now load_word
 // As load, but where it stands: an ordinary load of memory, which no compiler moves behind a barrier as it does those of
 // read-only memory. Nothing waits for it until it is taken apart (arrived).
 __device__ __forceinline__ void load_word(unsigned char& w, const unsigned char* p) {
@@ -161,6 +161,57 @@ __device__ __forceinline__ pack<T, N> load_streaming(const T* p) {
     }
     return x;
   }
+}
+
+//@ keep_policy
+// On sm_90 what createpolicy makes is known (tests/runtime/gpu_test.cpp): the compiler would make it again wherever it
+// is used, in six instructions, which costs a transposition 18 %.
+__device__ __forceinline__ u64 keep_policy() {
+  u64 policy = 0x14f0000000000000ull;
+#if __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ != 900
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+#endif
+  return policy;
+}
+
+//@ load_kept load_kept_now
+// As load_now, of lines that the second-level cache is to keep rather than those that are written: these then leave it as
+// soon as they can, next to each other, and memory changes between reading and writing less often. Zeros where `inside`
+// is false.
+template <class word>
+__device__ __forceinline__ void load_kept_word(word& w, const word* p, bool inside) {
+#if __CUDA_ARCH__ >= 800
+  constexpr int bytes = (int)sizeof(word);
+  u32 x[bytes < 4 ? 1 : bytes / 4] = {};
+#define TENON_LOAD(type, registers, from, ...)                                                                \
+  asm volatile("{.reg .pred q; setp.ne.u32 q, " from ";\n@q ld.global.L2::cache_hint." type " " registers ";}" \
+               : __VA_ARGS__                                                                                   \
+               : "l"(p), "l"(keep_policy()), "r"((u32)inside))
+  if constexpr (bytes == 1) TENON_LOAD("u8", "%0, [%1], %2", "%3, 0", "+r"(x[0]));
+  if constexpr (bytes == 2) TENON_LOAD("u16", "%0, [%1], %2", "%3, 0", "+r"(x[0]));
+  if constexpr (bytes == 4) TENON_LOAD("u32", "%0, [%1], %2", "%3, 0", "+r"(x[0]));
+  if constexpr (bytes == 8) TENON_LOAD("v2.u32", "{%0, %1}, [%2], %3", "%4, 0", "+r"(x[0]), "+r"(x[1]));
+  if constexpr (bytes == 16)
+    TENON_LOAD("v4.u32", "{%0, %1, %2, %3}, [%4], %5", "%6, 0", "+r"(x[0]), "+r"(x[1]), "+r"(x[2]), "+r"(x[3]));
+#undef TENON_LOAD
+  memcpy(&w, x, sizeof(w));
+#else
+  memset(&w, 0, sizeof(w));
+  if (inside) load_word(w, p);
+#endif
+}
+template <int N, int aligned, class T>
+__device__ __forceinline__ under_way<T, N, aligned> load_kept_now(const T* p, bool inside = true) {
+  using word = typename word_of<aligned * (int)sizeof(T)>::type;
+  under_way<T, N, aligned> x;
+#pragma unroll
+  for (int i = 0; i < N; i += aligned)
+    load_kept_word(x.word[i / aligned], reinterpret_cast<const word*>(p + i), inside);
+  return x;
+}
+template <int N, int aligned, class T>
+__device__ __forceinline__ pack<T, N> load_kept(const T* p, bool inside = true) {
+  return arrived(load_kept_now<N, aligned>(p, inside));
 }
 
 //@ store_streaming

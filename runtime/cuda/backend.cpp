@@ -94,6 +94,7 @@ class CudaBackend final : public Backend {
       target_ = codegen::cuda_target(options.arch);
     }
     target_.dependent_launch = target_.dependent_launch && options.dependent_launch;
+    target_.keep_reads = target_.keep_reads && options.keep_reads;
     target_.narrow = options.narrow;
   }
 

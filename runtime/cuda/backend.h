@@ -17,6 +17,7 @@ struct BackendOptions {
   bool with_device = true;  ///< false: compile only; launches are Error(no_device)
   int device = 0;
   bool dependent_launch = true;  ///< where the architecture can
+  bool keep_reads = true;        ///< codegen::Target::keep_reads
   bool narrow = true;            ///< codegen::Target::narrow
   std::string tenon_version;     ///< part of every cache key
 };

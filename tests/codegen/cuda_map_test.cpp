@@ -123,7 +123,7 @@ TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
   const int first_i0 = tile_i0 * 64, first_i1 = tile_i1 * 64;
   fill_tile<8, 512>(t0, 64, 64, [&](int row, int column) {
     const int i0 = first_i0 + row, i1 = first_i1 + column;
-    return load<8, 8>(in0 + i0 + 4096 * i1);
+    return load_kept<8, 8>(in0 + i0 + 4096 * i1);
   });
   __syncthreads();
   #pragma unroll

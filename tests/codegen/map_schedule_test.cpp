@@ -20,9 +20,9 @@ std::string chosen(const std::string& text) {
 
 TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=4 unroll=1 streaming");
+            "map threads=512 vector=4 unroll=1 streaming keep_reads");
 }
 
 // What others left in the caches need not be written back for it, which shows in between: neither where all fits, nor
@@ -34,7 +34,7 @@ TEST(MapSchedule, StreamsAboutAsLargeAsTheCachesPassThemBy) {
   EXPECT_EQ(chosen("graph g(x: bf16[16777216]) { y = tanh(x); return y }"),
             "map threads=512 vector=8 unroll=1 streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[33554432]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming keep_reads");
 }
 
 // Not where an element costs more than its bytes, or where blocks of one vector run at once anyway.
@@ -52,14 +52,14 @@ TEST(MapSchedule, AFewMoreBlocksThanRunAtOnceBecomeFewerOfMoreVectors) {
 
 TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192], z: bf16[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=4 unroll=1");
+            "map threads=256 vector=4 unroll=1 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f16[8192, 8192], z: f16[8192, 8192]) { y = mul(silu(x), z); return y }"),
-            "map threads=256 vector=4 unroll=1");
+            "map threads=256 vector=4 unroll=1 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192], z: f32[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=2 unroll=1");
+            "map threads=256 vector=2 unroll=1 keep_reads");
   // hardly beyond the caches, within them, and of unknown size
   EXPECT_EQ(chosen("graph g(x: bf16[8388608], z: bf16[8388608]) { y = add(x, z); return y }"),
-            "map threads=256 vector=8 unroll=1");
+            "map threads=256 vector=8 unroll=1 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=4");
   EXPECT_EQ(chosen("graph g(x: bf16[n, 2048], z: bf16[n, 2048]) { y = add(x, z); return y }"),
@@ -70,18 +70,18 @@ TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
 TEST(MapSchedule, FourRandomNumbersAreDrawnAtOnce) {
   EXPECT_EQ(chosen("graph g(s: i64, x: f32[16384, 4096], r: f32[16384, 4096]) {\n"
                    "  y = add(dropout(x, s, p=0.1), r)\n  return y\n}"),
-            "map threads=256 vector=4 unroll=1");
+            "map threads=256 vector=4 unroll=1 keep_reads");
 }
 
 // A row of factors comes from the caches, and the turned half of a rotation from the lines that are there already.
 TEST(MapSchedule, BroadcastAndShiftedOperandsAreNoStreams) {
   EXPECT_EQ(chosen("graph g(x: bf16[16384, 4096], b: bf16[4096], c: bf16[4096]) { y = add(mul(x, b), c); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[128, 4096, 128], c: bf16[4096, 128], s: bf16[4096, 128]) {\n"
                    "  low = slice(x, axis=-1, start=[0], stop=[64])\n"
                    "  high = slice(x, axis=-1, start=[64], stop=[128])\n"
                    "  y = add(mul(x, c), mul(concat(neg(high), low, axis=-1), s))\n  return y\n}"),
-            "map threads=512 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 unroll=1 streaming keep_reads");
 }
 
 std::string gather_and_add(int batch, int sequence, const std::string& shared) {
@@ -114,9 +114,9 @@ TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
             "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 tile_shift");
   // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
   EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8");
+            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[4096, 4097]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1");
+            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[511, 513]) { y = add(transpose(x), 1); return y }"),
             "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
 }

@@ -35,9 +35,9 @@ TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
   EXPECT_EQ(chosen("x: f32[1024, 8192]) { y = softmax(x)"),
-            "reduce mapping=block threads=256 vector=4 persistent row_elements=32 at_most=2");
+            "reduce mapping=block threads=256 vector=4 keep_reads persistent row_elements=32 at_most=2");
   EXPECT_EQ(chosen("x: f32[1024, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=4 persistent row_elements=32 at_most=1");
+            "reduce mapping=block threads=512 vector=4 keep_reads persistent row_elements=32 at_most=1");
   // Of so few rows no multiprocessor has many; kernels that ask for shared memory share no launch.
   EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
             "reduce mapping=block threads=512 vector=4 persistent row_elements=32");

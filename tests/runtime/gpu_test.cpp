@@ -9,6 +9,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/cache.h"
@@ -30,6 +31,11 @@ extern "C" __global__ void rank_in_cluster(unsigned* y) {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
   if (threadIdx.x == 0) y[blockIdx.x] = size * 100 + rank;
+}
+extern "C" __global__ void keep_policy(unsigned long long* y) {
+#if __CUDA_ARCH__ >= 800
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(y[0]));
+#endif
 }
 extern "C" __global__ void add_one_dependent(float* y, int n) {
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -295,6 +301,20 @@ TEST_F(Gpu, CodeForAnotherArchitectureIsUnsupported) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
   }
+}
+
+// The prelude has it as a number on sm_90 (vector.cuh, keep_policy).
+TEST_F(Gpu, ThePolicyThatKeepsLinesIsTheKnownNumber) {
+  if (device->info().major != 9) GTEST_SKIP() << "made by an instruction there";
+  const DeviceBuffer buffer(device, 8);
+  DevicePointer address = buffer.address();
+  void* arguments[] = {&address};
+  launch(device->driver(), module->function("keep_policy"), {{1, 1, 1}, {1, 1, 1}}, stream->get(), arguments,
+         "keep_policy");
+  stream->synchronize();
+  std::uint64_t policy = 0;
+  buffer.download(std::as_writable_bytes(std::span(&policy, 1)));
+  EXPECT_EQ(policy, 0x14f0000000000000ULL);
 }
 
 TEST_F(Gpu, ABlockThatIsTooLargeIsALaunchError) {

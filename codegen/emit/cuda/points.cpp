@@ -234,6 +234,7 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   points.vector = schedule.vector;
   points.flat = schedule.flat && schedule.vector > 1;
   points.streaming = schedule.streaming;
+  if (schedule.keep_reads) points.lasting = points.instrs;
   if (schedule.streaming_loads) points.streamed = loads_read_once(kernel, schedule.spread);
   return points;
 }

@@ -27,6 +27,7 @@ struct Points {
   const Access* peeled = nullptr;  ///< vectors begin where this access is aligned
   bool streaming = false;          ///< stores bypass the caches
   std::vector<InstrId> streamed;   ///< vector loads that do
+  std::vector<InstrId> lasting;    ///< vector loads whose lines are to stay in the L2
   std::vector<InstrId> here;       ///< vector loads that a compiler is not to put off
   std::string condition;           ///< of all stores: "inside"; empty: none
   std::vector<InstrId> held;  ///< values whose vectors <held_name><id> are defined already: loads and rounded values as

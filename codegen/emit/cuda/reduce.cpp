@@ -12,6 +12,7 @@
 #include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/emit/cuda/spell.h"
+#include "codegen/read_once.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
@@ -109,6 +110,7 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
   points.peeled = peeled_;
   points.streaming = schedule_.streaming;
   points.streamed = streamed_;
+  if (schedule_.keep_reads) points.lasting = loads_read_once(kernel_);
   points.held = held;
   points.held_index = "[c]";
   return points;

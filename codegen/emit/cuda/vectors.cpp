@@ -36,6 +36,8 @@ std::string guarded_load(const Kernel& kernel, const Access& access, int vector,
                            index_text(access.offset, names))
              : fmt::format("{}<{}, {}>({})", function, vector, width, address(kernel, access, names));
   const std::string guard = guard_text(access.guards, names);
+  if (!around && !guard.empty() && std::string_view(function) == "load_kept")  // without a branch
+    return fmt::format("load_kept<{}, {}>({}, {})", vector, width, address(kernel, access, names), guard);
   return guard.empty() ? load
                        : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
 }
@@ -48,7 +50,8 @@ const char* load_function(const Points& points, InstrId load) {
   const auto among = [&](const std::vector<InstrId>& loads) {
     return std::find(loads.begin(), loads.end(), load) != loads.end();
   };
-  return among(points.streamed) ? "load_streaming" : among(points.here) ? "load_here" : "load";
+  if (among(points.streamed)) return "load_streaming";
+  return among(points.lasting) ? "load_kept" : among(points.here) ? "load_here" : "load";
 }
 
 bool varies(const Points& points, std::uint64_t axes) {
