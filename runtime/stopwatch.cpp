@@ -1,5 +1,5 @@
-// The samples are queued one behind the other and waited for together, so that what a launch costs the host hides
-// behind the flush before it.
+// What a launch costs the host hides behind the flush before it. Lines that a kernel had the second-level cache keep
+// (keep_reads) would outlast the flush, and be found there by the next one that reads them.
 #include "runtime/stopwatch.h"
 
 #include <algorithm>
@@ -26,6 +26,7 @@ Stopwatch::Stopwatch(const runtime::Backend& backend, double seconds, std::int64
     : backend_(backend), seconds_(seconds), flush_bytes_(flush_bytes), flush_(allocate(backend, flush_bytes)) {}
 
 void Stopwatch::sample(const std::function<void()>& work, runtime::Timer& timer) const {
+  if (flush_bytes_ > 0) backend_.forget_kept(nullptr);
   backend_.fill(flush_.get(), 0, static_cast<std::size_t>(flush_bytes_), nullptr);
   timer.begin(nullptr);
   work();

@@ -174,8 +174,8 @@ __device__ __forceinline__ u64 keep_policy() {
   return policy;
 }
 
-//@ load_kept load_kept_now
-// As load_now, of lines that the second-level cache is to keep rather than those that are written: these then leave it as
+//@ load_kept
+// As load, but where it stands, of lines that the second-level cache is to keep rather than those that are written: these then leave it as
 // soon as they can, next to each other, and memory changes between reading and writing less often. Zeros where `inside`
 // is false.
 template <class word>
@@ -201,17 +201,13 @@ __device__ __forceinline__ void load_kept_word(word& w, const word* p, bool insi
 #endif
 }
 template <int N, int aligned, class T>
-__device__ __forceinline__ under_way<T, N, aligned> load_kept_now(const T* p, bool inside = true) {
+__device__ __forceinline__ pack<T, N> load_kept(const T* p, bool inside = true) {
   using word = typename word_of<aligned * (int)sizeof(T)>::type;
   under_way<T, N, aligned> x;
 #pragma unroll
   for (int i = 0; i < N; i += aligned)
     load_kept_word(x.word[i / aligned], reinterpret_cast<const word*>(p + i), inside);
-  return x;
-}
-template <int N, int aligned, class T>
-__device__ __forceinline__ pack<T, N> load_kept(const T* p, bool inside = true) {
-  return arrived(load_kept_now<N, aligned>(p, inside));
+  return arrived(x);
 }
 
 //@ store_streaming

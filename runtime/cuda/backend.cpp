@@ -200,6 +200,13 @@ class CudaBackend final : public Backend {
     check(driver(), driver().stream_synchronize(static_cast<StreamHandle>(stream)), "running kernels");
   }
 
+  void forget_kept(void* stream) const override {
+    if (target_.sm < 80) return;
+    synchronize(stream);
+    const CurrentContext current(device());
+    check(driver(), driver().ctx_reset_persisting_l2_cache(), "resetting the second-level cache");
+  }
+
   std::unique_ptr<Timer> timer() const override {
     const CurrentContext current(device());
     return std::make_unique<CudaTimer>(device_);

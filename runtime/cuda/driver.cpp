@@ -61,6 +61,7 @@ void bind_device_functions(const Binder& bind, Driver& driver) {
   bind(driver.ctx_set_current, "cuCtxSetCurrent");
   bind(driver.ctx_get_current, "cuCtxGetCurrent");
   bind(driver.ctx_synchronize, "cuCtxSynchronize");
+  bind(driver.ctx_reset_persisting_l2_cache, "cuCtxResetPersistingL2Cache");
 }
 
 void bind_stream_functions(const Binder& bind, Driver& driver) {

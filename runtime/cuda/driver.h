@@ -245,6 +245,7 @@ struct Driver {
   Result (*memcpy_htod_async)(DevicePointer to, const void* from, std::size_t bytes, StreamHandle) = nullptr;
   Result (*memcpy_dtoh_async)(void* to, DevicePointer from, std::size_t bytes, StreamHandle) = nullptr;
   Result (*memcpy_dtod_async)(DevicePointer to, DevicePointer from, std::size_t bytes, StreamHandle) = nullptr;
+  Result (*ctx_reset_persisting_l2_cache)() = nullptr;
   Result (*memset_d8_async)(DevicePointer, unsigned char value, std::size_t count, StreamHandle) = nullptr;
   Result (*memset_d32_async)(DevicePointer, unsigned value, std::size_t count, StreamHandle) = nullptr;
   Result (*pointer_get_attribute)(void* value, PointerAttribute, DevicePointer) = nullptr;

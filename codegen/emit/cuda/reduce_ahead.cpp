@@ -78,8 +78,7 @@ std::string ReduceEmitter::waiting_type(InstrId id) const {
 
 std::string ReduceEmitter::waiting_load(InstrId id, int vector, int width) const {
   const Access& access = kernel_.instr(id).access;
-  const std::string load = fmt::format("{}<{}, {}>({})", schedule_.keep_reads ? "load_kept_now" : "load_now", vector,
-                                       width, address(kernel_, access, rows_.names));
+  const std::string load = fmt::format("load_now<{}, {}>({})", vector, width, address(kernel_, access, rows_.names));
   const std::string guard = guard_text(access.guards, rows_.names);
   return guard.empty() ? load : fmt::format("{} ? {} : {}{{}}", guard, load, waiting_type(id));
 }
@@ -108,7 +107,7 @@ void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slo
   decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
-    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", copy_function(), schedule_.vector * held_size(kernel_, id), id,
+    out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
                           ring_place(schedule_, slot), address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);
   out_.close();

@@ -61,7 +61,6 @@ class ReduceEmitter {
   void emit_waiting(const std::string& row);
   std::string waiting_type(InstrId id) const;
   std::string waiting_load(InstrId id, int vector, int width) const;
-  const char* copy_function() const { return schedule_.keep_reads ? "copy_async_kept" : "copy_async"; }
   // Row number `row`, if there is one, into slot number `slot` of the ring.
   void emit_row_copy(const std::string& row, const std::string& slot);
 

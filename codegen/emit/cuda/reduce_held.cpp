@@ -88,8 +88,9 @@ void ReduceEmitter::emit_copies() {
   declare_shared_rows(out_, kernel_, schedule_);
   const int opened = walk_.open_shared();
   for (InstrId id : shared_)
-    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", copy_function(), schedule_.vector * held_size(kernel_, id), id,
-                          shared_place(schedule_), address(kernel_, kernel_.instr(id).access, rows_.names)));
+    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.keep_reads ? "copy_async_kept" : "copy_async",
+                          schedule_.vector * held_size(kernel_, id), id, shared_place(schedule_),
+                          address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);
   out_.line("commit_copies();");
 }
