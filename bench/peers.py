@@ -3,7 +3,7 @@
 
 Peers: eager (a kernel for each operator, or a library's), compile (torch.compile: Inductor and Triton) and max
 (torch.compile in max-autotune mode, without CUDA graphs). Times are medians of device events with the L2 cache
-written over before each run (triton.testing.do_bench); on the CPU, of the host's clock.
+written over before each run, as `tenon bench` does it; on the CPU, of the host's clock.
 
     python3 bench/peers.py [--cases REGEX] [--peers eager,compile,max] [--out FILE.json] [--budget SECONDS]
 """
@@ -38,8 +38,34 @@ def time_on_cpu(call, seconds):
 
 
 def time_on_gpu(call, seconds):
-    from triton.testing import do_bench
-    return do_bench(call, warmup=250 * seconds, rep=1000 * seconds, quantiles=[0.5, 0.1, 0.9])
+    """Medians of device events. What a kernel had the L2 keep is forgotten before the L2 is written over, and the device
+    is held up until the host has queued the call."""
+    import ctypes
+    reset = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
+    flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
+
+    def sample():
+        torch.cuda.synchronize()
+        if reset() != 0:
+            raise RuntimeError("cuCtxResetPersistingL2Cache failed")
+        flush.zero_()
+        torch.cuda._sleep(500_000)  # cycles
+        begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        begin.record()
+        call()
+        end.record()
+        return begin, end
+
+    def run(seconds, least):
+        events, stop = [], time.perf_counter() + seconds
+        while len(events) < least or time.perf_counter() < stop:
+            events.append(sample())
+        torch.cuda.synchronize()
+        return sorted(begin.elapsed_time(end) for begin, end in events)
+
+    run(0.25 * seconds, 3)
+    times = run(seconds, 5)
+    return [times[min(len(times) - 1, round(share * (len(times) - 1)))] for share in (0.5, 0.1, 0.9)]
 
 
 def measure(peer, function, arguments, device, seconds):
