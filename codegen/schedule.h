@@ -28,7 +28,7 @@ struct MapSchedule {
   std::int64_t grain = 0;   ///< CPU: elements of one task
 
   // Accesses that are contiguous along another axis than the innermost: on CUDA they pass through a tile in shared
-  // memory, on a CPU squares of loads are transposed in registers.
+  // memory, on a CPU through scratch memory of the thread.
   int tile_axis = -1;       ///< the axis along which those accesses are contiguous; -1: none, and no tile
   int tile_rows = 0;        ///< extent of a block's or task's tile along tile_axis
   int tile_columns = 0;     ///< and along the innermost axis

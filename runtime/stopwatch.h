@@ -1,5 +1,5 @@
 // Times work on a target by the target's own clock, with the caches written over before each run: what is measured is
-// memory, not what the run before left behind. The method of Triton's do_bench, so that peers' figures compare.
+// memory, not what the run before left behind. bench/peers.py times the peers likewise.
 #pragma once
 
 #include <functional>
