@@ -2,12 +2,20 @@
 #include "codegen/emit/llvm/stream.h"
 
 #include "codegen/emit/llvm/classes.h"
+#include "codegen/vectorize.h"
 
 namespace tenon::codegen::simd {
 namespace {
 
 bool may_stream(Unit& unit, const Scope& scope, const Store& store) {
   return is_contiguous(unit, scope, store.access) && store.access.guards.empty();
+}
+
+// Where the element of the first lane goes, and its bytes.
+std::pair<Value*, std::int64_t> first_lane(Unit& unit, Scope& scope, const Store& store) {
+  const Access& access = store.access;
+  Value* offset = evaluate_affine(unit, scope, access.offset)->base;
+  return {element_address(unit, access.operand, offset), element_bytes(unit.kernel, access)};
 }
 
 // Bytes from `address` up to the next multiple of `alignment`.
@@ -30,9 +38,7 @@ Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const L
   for (const int number : stores) {
     const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
     if (!may_stream(unit, probe, store)) continue;
-    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
-    Value* address =
-        element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
+    const auto [address, size] = first_lane(unit, probe, store);
     if (!head.count) head.count = b.CreateUDiv(bytes_to(unit, address, lanes.lanes * size), constant(unit, size));
     Value* start = b.CreateGEP(b.getInt8Ty(), address, b.CreateMul(head.count, constant(unit, size)));
     Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, lanes.lanes * size), constant(unit, 0));
@@ -59,9 +65,7 @@ Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores
     if (!may_stream(unit, corner, store)) continue;
     const auto row = store.access.offset.coefficient(across);
     if (!row || !divisible(unit, *row, corner.lanes)) return b.getFalse();
-    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
-    Value* address =
-        element_address(unit, store.access.operand, evaluate_affine(unit, corner, store.access.offset)->base);
+    const auto [address, size] = first_lane(unit, corner, store);
     all = b.CreateAnd(all, b.CreateICmpEQ(bytes_to(unit, address, corner.lanes * size), constant(unit, 0)));
   }
   return all;
@@ -74,9 +78,7 @@ Value* past_line(Unit& unit, Scope& scope, const std::vector<int>& stores, int a
   for (const int number : stores) {
     const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
     if (!may_stream(unit, probe, store)) continue;
-    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype);
-    Value* address =
-        element_address(unit, store.access.operand, evaluate_affine(unit, probe, store.access.offset)->base);
+    const auto [address, size] = first_lane(unit, probe, store);
     Value* bytes = b.CreateAnd(b.CreatePtrToInt(address, b.getInt64Ty()), constant(unit, kLineBytes - 1));
     return b.CreateUDiv(bytes, constant(unit, size));
   }
