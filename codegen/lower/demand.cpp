@@ -49,7 +49,15 @@ class Demand {
                                 fmt::format("{}{}", written ? "out" : "in", same_kind), !written && !given});
   }
 
-  InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& guards) {
+  // Reductions and contractions are made at their own points whoever asks (ir/fusion/plan.h), so that guards of the
+  // place where one is needed would only make a second of it.
+  bool at_its_own_point(ir::ValueId value) const {
+    const ir::Kind kind = ir::kind_of(graph_.producer(value).op);
+    return read_.count(value) == 0 && (kind == ir::Kind::reduce || kind == ir::Kind::contract);
+  }
+
+  InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& wanted) {
+    const std::vector<Guard> guards = at_its_own_point(value) ? std::vector<Guard>{} : wanted;
     std::string key = std::to_string(value);
     for (const Index& index : at) key += "," + index.str();
     for (const Guard& guard : guards) key += ";" + guard.index.str() + "<" + guard.bound.str();
@@ -285,6 +293,9 @@ class Demand {
     return demand(node.operands[0], operand_coordinates(graph_, node, 0, at, {}, context_), guards);
   }
 
+  // The place `index` of a view along an axis of its operand: one of 1 has no other place than 0.
+  static Index place(const Index& index, const Dim& extent) { return extent.is(1) ? Index(0) : index; }
+
   // Appends the guard unless it always holds.
   void require(std::vector<Guard>& guards, const Index& index, const Dim& bound) const {
     if (!proven_inside(index, bound, context_)) guards.push_back({index, bound});
@@ -306,8 +317,9 @@ class Demand {
     Coordinates inner = at;
     std::vector<Guard> condition;
     for (std::size_t i = 0; i < inner.size(); ++i) {
-      inner[i] = at[i] - Index(low[i]);
-      require(condition, inner[i], shape[i]);
+      const Index moved = at[i] - Index(low[i]);
+      require(condition, moved, shape[i]);
+      inner[i] = place(moved, shape[i]);
     }
     const InstrId value = demand(node.operands[0], inner, both(guards, condition));
     if (condition.empty()) return value;
@@ -327,10 +339,11 @@ class Demand {
       const Dim begin = end - extent;
       end = begin;
       if (extent.is(0)) continue;
+      const Index moved = at[axis] - Index(begin);
       Coordinates inner = at;
-      inner[axis] = at[axis] - Index(begin);
+      inner[axis] = place(moved, extent);
       std::vector<Guard> condition;
-      require(condition, inner[axis], extent);
+      require(condition, moved, extent);
       const InstrId value = demand(node.operands[i], inner, both(guards, condition));
       result = result < 0 || condition.empty() ? value : select(condition, type.dtype, value, result);
     }

@@ -90,8 +90,7 @@ struct Estimate {
 ///   contract  one matmul; `kept` is its result's shape, `reduced` its inner extent. Its result is needed only at the
 ///             domain's own point; outputs cover `kept`. Prologues are maps.
 ///   attend    `attention` says which node is what. `kept` is the shape of `mix`'s result, `reduced` is {keys, depth}.
-///   The
-///             result of `mix` is needed only at the domain's own point, that of `scores` only at (batch, i, j).
+///             The result of `mix` is needed only at the domain's own point, that of `scores` only at (batch, i, j).
 ///             Outputs cover `kept`, or `kept` without its last axis.
 struct Group {
   KernelClass kernel_class = KernelClass::map;

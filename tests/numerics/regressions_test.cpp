@@ -196,6 +196,19 @@ TEST_P(Regressions, ReductionsInMixedOrder) {
         {{{"rows", 1}}, {{"rows", 37}}, {{"rows", 1000}}});
 }
 
+// One sum, or one product, chosen from two places that are the same place: kernels hold it once.
+TEST_P(Regressions, OneElementChosenFromCopiesOfItself) {
+  check(R"(graph chosen(a: f32[100], b: f32[100, 1], i: i32[], j: i32[]) {
+    product = matmul(a, b)
+    y = take(concat(product, exp(product), axis=0), i, axis=0)
+    padded = pad(product, low=[1], high=[1], value=7.0)
+    z = take(padded, j, axis=0)
+    total = broadcast_to(sum(a, axis=0, keepdims=true), shape=[3])
+    t = take(pad(concat(total, neg(total), axis=0), low=[2], high=[0]), j, axis=0)
+    return y, z, t
+  })");
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
