@@ -68,7 +68,8 @@ struct ReduceSchedule {
   std::int64_t grain = 0;  ///< CPU: rows of one task
   int splits = 1;          ///< parts of the reduced axes reduced in parallel when there are few rows
   int walkers = 0;         ///< CUDA, block, with outer reductions: blocks that walk over all rows
-  int ahead = 0;  ///< with walkers: rows under way while one is worked on; one in registers, more in shared memory
+  int ahead = 0;      ///< with walkers: rows under way while one is worked on; one in registers, more in shared memory
+  bool bulk = false;  ///< all of these in shared memory; one thread asks for a whole row at once (sm_90 on)
 };
 
 enum class MainLoop : std::uint8_t {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "codegen/emit/cuda/rows_ring.h"
+#include "codegen/read_once.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
@@ -61,9 +62,10 @@ ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Targ
 // Whether `resident` threads have the registers that they take, and their blocks the shared memory.
 bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target, int resident) {
   const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * schedule.row_elements);
-  const double registers = schedule.row_elements * registers_per_element(kernel, schedule.ahead == 1) + own;
+  const double registers =
+      schedule.row_elements * registers_per_element(kernel, schedule.ahead == 1 && !schedule.bulk) + own;
   return registers <= static_cast<double>(target.registers_per_block) / resident &&
-         (schedule.ahead < 2 || cuda::fits_ring(kernel, schedule, target));
+         (!cuda::has_ring(schedule) || cuda::fits_ring(kernel, schedule, target));
 }
 
 // Fewer blocks, each with as many rows as the others; or as many as there are.
@@ -84,21 +86,31 @@ std::int64_t outer_reductions(const Kernel& kernel) {
   });
 }
 
-// Rows under way in shared memory, of two blocks on a multiprocessor, where they are enough bytes: few threads, which
-// then wait for each other less, as far as what they gather for the outer reductions leaves them registers.
-std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
-  constexpr int kBlocks = 2, kAhead = 2;
-  constexpr std::int64_t kGathered = 32, kBytesUnderWay = 48 << 10;
-  schedule.ahead = kAhead;
-  schedule.streaming = true;
-  for (const int most : {128, 256, 512}) {
+// Rows under way in shared memory, of `blocks` on a multiprocessor, where they are enough bytes: with few threads,
+// which then wait for each other less, as far as what they gather for the outer reductions leaves them registers.
+std::optional<ReduceSchedule> with_ring(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                                        int blocks, const std::vector<int>& thread_counts, std::int64_t most_gathered) {
+  constexpr std::int64_t kBytesUnderWay = 48 << 10;
+  for (const int most : thread_counts) {
     const int threads = threads_for(row_length(kernel) / schedule.vector, most);
-    const ReduceSchedule held = held_by(schedule, kernel, target, threads, kBlocks * threads);
-    if (held.row_elements * outer_reductions(kernel) <= kGathered && fits(held, kernel, target, kBlocks * threads) &&
-        kBlocks * cuda::ring_bytes(kernel, held) >= kBytesUnderWay)
+    const ReduceSchedule held = held_by(schedule, kernel, target, threads, blocks * threads);
+    if (held.row_elements * outer_reductions(kernel) <= most_gathered && fits(held, kernel, target, blocks * threads) &&
+        blocks * cuda::ring_bytes(kernel, held) >= kBytesUnderWay)
       return held;
   }
   return std::nullopt;
+}
+
+// One block on a multiprocessor leaves half as many parts of the outer reductions as two do, and keeps up with memory
+// where rows come whole and it gathers one reduction; with two it does not (bench/results/reduce-log.md).
+std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
+  schedule.ahead = 2;
+  schedule.streaming = true;
+  schedule.bulk = true;
+  if (outer_reductions(kernel) == 1)
+    if (const auto whole = with_ring(schedule, kernel, target, 1, {512}, 16)) return whole;
+  schedule.bulk = false;
+  return with_ring(schedule, kernel, target, 2, {128, 256, 512}, 32);
 }
 
 }  // namespace
@@ -137,14 +149,24 @@ std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Targe
         if (threads < 32 || threads > widest || threads % 32 != 0 || resident > kMostResident) continue;
         ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
         other.ahead = ahead;
-        if (!fits(other, kernel, target, resident)) continue;
-        for (const bool streaming : {false, true}) {
-          other.streaming = streaming;
-          result.push_back(other);
+        for (const bool bulk : {false, true}) {
+          other.bulk = bulk;
+          const bool beside = chosen.bulk && ahead > 2;  // of the ways to fill a ring, one is enough there
+          if ((bulk ? ahead < 2 || blocks > 1 : beside) || !fits(other, kernel, target, resident)) continue;
+          other.keep_reads = chosen.keep_reads && may_keep_reads(kernel, other);
+          for (const bool streaming : {false, true}) {
+            other.streaming = streaming;
+            result.push_back(other);
+          }
+          ReduceSchedule even = other;
+          even.walkers = even_walkers(kernel, other.walkers);
+          result.push_back(even);
         }
-        other.walkers = even_walkers(kernel, other.walkers);
-        result.push_back(other);
       }
+  if (may_keep_reads(kernel, chosen)) {
+    result.push_back(chosen);
+    result.back().keep_reads = !chosen.keep_reads;
+  }
   return result;
 }
 

@@ -38,6 +38,7 @@ Target cuda_target(const std::string& arch) {
       target.multiprocessors = row.multiprocessors;
       target.dependent_launch = row.sm >= 90;
       target.keep_reads = row.sm >= 80;
+      target.bulk_copies = row.sm >= 90;
       target.narrow = true;
       target.shared_memory_per_block = row.shared_memory_per_block;
       return target;

@@ -19,6 +19,7 @@ struct Target {
   int registers_per_block = 65536;
   bool dependent_launch = false;  ///< a kernel may begin before the one ahead of it ends: sm_90 and later
   bool keep_reads = false;        ///< kernels may ask the second-level cache to keep what they read: sm_80 and later
+  bool bulk_copies = false;       ///< a thread may copy whole rows into shared memory: sm_90 and later
   bool narrow = false;            ///< what ends in 16 bits may be computed for them (codegen/narrow.h)
 
   // CPU

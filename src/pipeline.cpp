@@ -32,6 +32,7 @@ std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, co
   wanted.device = options.device;
   wanted.dependent_launch = !options.disable.count("dependent_launch");
   wanted.keep_reads = !options.disable.count("keep_reads");
+  wanted.bulk_copies = !options.disable.count("bulk_copies");
   wanted.narrow = !options.disable.count("narrow");
   wanted.tenon_version = kVersion;
   return runtime::cuda::make_backend(wanted, open_cache(options));

@@ -95,6 +95,7 @@ class CudaBackend final : public Backend {
     }
     target_.dependent_launch = target_.dependent_launch && options.dependent_launch;
     target_.keep_reads = target_.keep_reads && options.keep_reads;
+    target_.bulk_copies = target_.bulk_copies && options.bulk_copies;
     target_.narrow = options.narrow;
   }
 

@@ -18,6 +18,7 @@ struct BackendOptions {
   int device = 0;
   bool dependent_launch = true;  ///< where the architecture can
   bool keep_reads = true;        ///< codegen::Target::keep_reads
+  bool bulk_copies = true;       ///< codegen::Target::bulk_copies
   bool narrow = true;            ///< codegen::Target::narrow
   std::string tenon_version;     ///< part of every cache key
 };

@@ -10,12 +10,13 @@ namespace {
 ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
 
 // Fewer blocks than rows, so that each walks over several.
-Adjust walkers(int count, int ahead = 1) {
+Adjust walkers(int count, int ahead = 1, bool bulk = false) {
   return [=](Kernel& kernel) {
     ReduceSchedule& schedule = reduce_schedule(kernel);
     ASSERT_GT(schedule.walkers, 0) << print(kernel);
     schedule.walkers = count;
     schedule.ahead = ahead;
+    schedule.bulk = bulk;
   };
 }
 
@@ -52,9 +53,32 @@ TEST(CudaOuterNumerics, AnyNumberOfRows) {
     expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4, 3));
 }
 
+// Fewer rows than blocks, than slots, and more: the slots' phases come round several times.
+TEST(CudaOuterNumerics, RowsThatComeWhole) {
+  for (const char* dtype : {"f32", "bf16"})
+    for (const int ahead : {1, 2, 3}) {
+      const CudaKernel run = expect_right(norm_backward(dtype, "47", "96"), {}, walkers(5, ahead, true));
+      test::expect_compiles_for(run.source, {"sm_90a", "sm_100a", "sm_120"});
+    }
+  for (const std::int64_t rows : {2, 3, 7, 40})
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4, 2, true));
+  expect_right(  // several axes are one row, kept or not
+      "graph g(x: f32[3, 5, 4, 16]) {\n  s = sum(mul(x, x), axis=[2, 3], keepdims=true)\n  y = mul(x, s)\n"
+      "  c = sum(x, axis=[0, 1])\n  return y, c\n}",
+      {}, [](Kernel& kernel) {
+        walkers(4, 2, true)(kernel);
+        reduce_schedule(kernel).keep_reads = true;
+      });
+}
+
 TEST(CudaOuterNumerics, RowsInSharedMemoryThatThreadsDoNotFill) {
   expect_right(norm_backward("bf16", "14", "1288"), {}, [](Kernel& kernel) {
     walkers(3, 2)(kernel);
+    reduce_schedule(kernel).threads = 64;
+    reduce_schedule(kernel).row_elements = 24;
+  });
+  expect_right(norm_backward("bf16", "14", "1288"), {}, [](Kernel& kernel) {
+    walkers(3, 2, true)(kernel);
     reduce_schedule(kernel).threads = 64;
     reduce_schedule(kernel).row_elements = 24;
   });

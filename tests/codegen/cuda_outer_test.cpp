@@ -37,6 +37,23 @@ Kernel norm_backward(int columns, const Target& target, const std::string& rows 
   return lower(plan, 0, unspecialized(plan), target);
 }
 
+// One reduction over the rows, beside one along them.
+Kernel rms_norm_backward(const Target& target, const std::string& columns = "4096") {
+  const std::string tensor = "bf16[16384, " + columns + "]";
+  ir::PlanOptions options;
+  options.mixed_order = true;
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(dy: " + tensor + ", x: " + tensor + R"(, rstd: f32[16384, 1]) {
+  g = cast(dy, dtype=f32)
+  normal = mul(cast(x, dtype=f32), rstd)
+  dx = cast(mul(rstd, sub(g, mul(normal, mean(mul(g, normal), axis=1, keepdims=true)))), dtype=bf16)
+  dw = sum(mul(g, normal), axis=0)
+  return dx, dw
+})"),
+                                      options);
+  EXPECT_EQ(plan.groups.size(), 1U) << ir::print(plan);
+  return lower(plan, 0, unspecialized(plan), target);
+}
+
 const Target kTarget = test::cuda_target_for("sm_90a");
 
 TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
@@ -45,6 +62,21 @@ TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
             "reduce mapping=block threads=128 vector=8 persistent row_elements=8 walkers=1056 ahead=1");
   EXPECT_EQ(schedule_of(4096),
             "reduce mapping=block threads=256 vector=8 streaming persistent row_elements=16 walkers=264 ahead=2");
+}
+
+// Of two reductions over the rows one block on a multiprocessor does not keep up, and there are no bulk copies before
+// sm_90: then each thread brings its own vectors.
+TEST(CudaOuter, OneBlockWhereRowsComeWhole) {
+  const auto schedule_of = [](const Target& target) { return print(rms_norm_backward(target).schedule); };
+  EXPECT_EQ(schedule_of(kTarget),
+            "reduce mapping=block threads=512 vector=8 streaming keep_reads persistent row_elements=8 walkers=132 "
+            "ahead=2 bulk");
+  Target without = kTarget;
+  without.bulk_copies = false;
+  EXPECT_EQ(schedule_of(without),
+            "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=264 ahead=2");
+  EXPECT_EQ(schedule_of(test::cuda_target_for("sm_80")),
+            "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=216 ahead=2");
 }
 
 // A row's two sums share a barrier, behind which others may still read the parts of the row before.
@@ -78,6 +110,20 @@ TEST(CudaOuter, MoreRowsLieInSharedMemory) {
   EXPECT_EQ(source.launch.shared_bytes, 2 * 3 * 4096 * 2);
 }
 
+// One thread asks for a row once all have read the one before it in its slot, which is behind the row's barrier.
+TEST(CudaOuter, RowsComeWhole) {
+  const Source source = emit_cuda(rms_norm_backward(kTarget), kTarget);
+  test::expect_lines(
+      source.text,
+      {"__shared__ arrival there[3];", "begin_arrivals<3>(there);", "for (int slot = 0; slot < 3; ++slot) {",
+       "if (threadIdx.x == 0) {", "const u32 ahead = blockIdx.x + slot * 132;", "expect_bytes(there + slot, 16384);",
+       "copy_bulk_kept(s", " + slot * 4096, in", " + 4096 * i0, 8192, there + slot);", "for (u32 row = blockIdx.x;",
+       "wait_arrival(there + slot, parity);", "__syncthreads();", "if (threadIdx.x == 0) {",
+       "const u32 ahead = row + 396;", "copy_bulk_kept(", "parity ^= slot == 2;", "slot = slot == 2 ? 0 : slot + 1;"});
+  EXPECT_EQ(source.launch.shared_bytes, 2 * 3 * 4096 * 2);
+  test::expect_compiles_for(source, {"sm_90a", "sm_100a", "sm_120"});
+}
+
 // All of a column's parts are under way at once, where they are few enough for registers.
 TEST(CudaOuter, PartsOfBlocksAreCombinedByAFewThreads) {
   const Source long_rows = emit_cuda(norm_backward(4096, kTarget), kTarget);
@@ -98,6 +144,9 @@ TEST(CudaOuter, EveryCandidateCompiles) {
       return std::get<ReduceSchedule>(schedule).ahead > 1;
     });
     EXPECT_EQ(shared > 0, target.sm >= 80);  // asynchronous copies
+    const auto whole = std::count_if(candidates.begin(), candidates.end(),
+                                     [](const Schedule& schedule) { return std::get<ReduceSchedule>(schedule).bulk; });
+    EXPECT_EQ(whole > 0, target.sm >= 90);
     const auto nvrtc = test::installed_nvrtc();
     for (const Schedule& schedule : candidates) {
       kernel.schedule = schedule;

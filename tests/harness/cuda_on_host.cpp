@@ -66,8 +66,8 @@ void replace_asm(std::string& text, const std::string& opcode, const std::vector
   }
 }
 
-// Tensor cores and copies (mma.cuh, tile.cuh, widen.cuh) in C++. Below sm_80, which this text is compiled as, copies do
-// nothing: here they work, at once.
+// Tensor cores and copies (mma.cuh, tile.cuh, bulk.cuh, widen.cuh) in C++. Below sm_80, which this text is compiled as,
+// copies do nothing: here they work, at once.
 void replace_tensor_instructions(std::string& text, int shared_bytes) {
   replace(
       text, "extern __shared__ __align__(16) unsigned char shared[];",
@@ -88,6 +88,12 @@ void replace_tensor_instructions(std::string& text, int shared_bytes) {
   replace(text, "#if __CUDA_ARCH__ >= 800\n  const int available", "#if 1\n  const int available");
   replace_asm(text, "cp.async.cg.shared", {"host_copy(to, from, bytes, available);"});
   replace_asm(text, "cp.async.ca.shared", {"host_copy(to, from, bytes, available);"});
+  replace_asm(text, "mbarrier.init", {"places[i] = 0;"});
+  replace_asm(text, "fence.mbarrier_init", {""});
+  replace_asm(text, "mbarrier.arrive.expect_tx", {"host_expect_bytes(place, bytes);"});
+  const std::string bulk = "host_copy_bulk(to, from, bytes, place);";
+  replace_asm(text, "cp.async.bulk", {bulk, bulk});
+  replace_asm(text, "{ .reg .pred p; mbarrier.try_wait", {"there = host_arrived(place, parity);"});
 }
 
 std::string host_text(const codegen::Source& source) {

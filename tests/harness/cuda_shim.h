@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -110,6 +111,21 @@ inline void host_mma_tf32(float (&d)[4], const Offer& offer) {
 inline void host_copy(void* to, const void* from, int bytes, int available) {
   memset(to, 0, static_cast<size_t>(bytes));
   memcpy(to, from, static_cast<size_t>(available));
+}
+
+// An arrival (bulk.cuh): its phase in the upper half, the bytes that it waits for in the lower. One thread asks.
+inline void host_expect_bytes(unsigned long long* place, unsigned bytes) {
+  __atomic_fetch_add(place, bytes, __ATOMIC_ACQ_REL);
+}
+inline void host_copy_bulk(void* to, const void* from, unsigned bytes, unsigned long long* place) {
+  memcpy(to, from, bytes);
+  const unsigned long long left = __atomic_sub_fetch(place, bytes, __ATOMIC_ACQ_REL);
+  if (static_cast<unsigned>(left) == 0) __atomic_fetch_add(place, 1ull << 32, __ATOMIC_ACQ_REL);
+}
+inline bool host_arrived(const unsigned long long* place, unsigned parity) {
+  const bool there = (__atomic_load_n(place, __ATOMIC_ACQUIRE) >> 32 & 1) != parity;
+  if (!there) std::this_thread::yield();
+  return there;
 }
 
 inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }

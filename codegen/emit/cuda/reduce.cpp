@@ -70,7 +70,8 @@ void ReduceEmitter::check() const {
                          schedule_.splits == 1 && schedule_.cluster == 1),
               "a row that is walked over is in the registers of a block");
   TENON_CHECK(schedule_.ahead == 0 || walks, "rows are under way where blocks walk over them");
-  TENON_CHECK(schedule_.ahead < 2 || fits_ring(kernel_, schedule_, target_),
+  TENON_CHECK(!schedule_.bulk || schedule_.ahead > 0, "bulk copies bring rows that follow");
+  TENON_CHECK(!has_ring(schedule_) || fits_ring(kernel_, schedule_, target_),
               "rows in shared memory are of whole vectors, copied asynchronously");
   TENON_CHECK(schedule_.peeled ? peeled_ != nullptr && schedule_.vector > 1
                                : power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector, kernel_.symbols) ==
@@ -138,7 +139,7 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
   }
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
   if (schedule_.walkers > 0) {
-    emit_collected_together(sweep.reduces);
+    emit_collected_together(number);
   } else {
     for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
   }

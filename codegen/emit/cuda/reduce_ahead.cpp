@@ -1,6 +1,7 @@
 // Rows under way: what a block loads of the rows that it walks over next while it works on one. One row waits in
-// registers, in the words of its loads; more lie in shared memory, where asynchronous copies bring them, to each thread
-// its own vectors, which need no barrier. See reduce_emitter.h.
+// registers, in the words of its loads; more lie in shared memory, where asynchronous copies bring them: to each thread
+// its own vectors, which need no barrier, or (bulk) whole rows that one thread asks for, into a slot that all have
+// read. See reduce_emitter.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace tenon::codegen::cuda {
 
 void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
-  (schedule_.ahead > 1 ? copied_ : waiting_) = loads;
+  (has_ring(schedule_) ? copied_ : waiting_) = loads;
   for (Sweep& sweep : rows_.rounds.sweeps) {  // what there is once for each row, which no sweep then loads
     auto& before = sweep.before;
     const auto once = std::stable_partition(before.begin(), before.end(), [&](InstrId id) {
@@ -35,14 +36,20 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
   }
   if (copied_.empty()) return;
   declare_ring(out_, kernel_, schedule_);
-  out_.unrolled(fmt::format("for (int slot = 0; slot < {}; ++slot) {{", schedule_.ahead));
+  const int slots = schedule_.ahead + 1;
+  if (schedule_.bulk) {
+    out_.line(fmt::format("__shared__ arrival there[{}];", slots));
+    out_.line(fmt::format("begin_arrivals<{}>(there);", slots));
+  }
+  out_.unrolled(fmt::format("for (int slot = 0; slot < {}; ++slot) {{", schedule_.bulk ? slots : schedule_.ahead));
   emit_row_copy(fmt::format("blockIdx.x + slot * {}", schedule_.walkers), "slot");
   out_.close();
   out_.line("int slot = 0;");
+  if (schedule_.bulk) out_.line("u32 parity = 0;");
 }
 
 void ReduceEmitter::take_row() {
-  if (!copied_.empty()) {
+  if (!copied_.empty() && !schedule_.bulk) {
     out_.line(fmt::format("const int before = slot == 0 ? {} : slot - 1;", schedule_.ahead), "read, and free");
     emit_row_copy(fmt::format("row + {}", schedule_.ahead * schedule_.walkers), "before");
   }
@@ -60,12 +67,23 @@ void ReduceEmitter::take_row() {
   const std::string last = parenthesized(dim_text(rows_.count, rows_.names)) + " - 1";
   emit_waiting(fmt::format("min(row + {}, ({}){})", schedule_.walkers, unsigned_index_type(kernel_), last));
   if (copied_.empty()) return;
-  out_.line(fmt::format("wait_copies<{}>();", schedule_.ahead));
+  out_.line(schedule_.bulk ? "wait_arrival(there + slot, parity);"
+                           : fmt::format("wait_copies<{}>();", schedule_.ahead));
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
     out_.line(
         fmt::format("x{0}[c] = load<{1}, {1}>(s{0} + {2});", id, schedule_.vector, ring_place(schedule_, "slot")));
   walk_.close(opened);
+}
+
+void ReduceEmitter::next_slot() {
+  if (copied_.empty()) return;
+  if (schedule_.bulk) out_.line(fmt::format("parity ^= slot == {};", schedule_.ahead));
+  out_.line(fmt::format("slot = slot == {} ? 0 : slot + 1;", schedule_.ahead));
+}
+
+void ReduceEmitter::refill_slot() {
+  if (schedule_.bulk) emit_row_copy(fmt::format("row + {}", (schedule_.ahead + 1) * schedule_.walkers), "slot");
 }
 
 std::string ReduceEmitter::waiting_type(InstrId id) const {
@@ -101,10 +119,16 @@ void ReduceEmitter::emit_waiting(const std::string& row) {
 }
 
 void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slot) {
-  out_.open("{");
+  out_.open(schedule_.bulk ? "if (threadIdx.x == 0) {" : "{");
   out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
   out_.open(fmt::format("if (ahead < {}) {{", dim_text(rows_.count, rows_.names)));
   decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
+  if (schedule_.bulk) {
+    emit_bulk_copies(slot);
+    out_.close();
+    out_.close();
+    return;
+  }
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
     out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
@@ -113,6 +137,17 @@ void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slo
   out_.close();
   out_.close();
   out_.line("commit_copies();");
+}
+
+void ReduceEmitter::emit_bulk_copies(const std::string& slot) {
+  std::int64_t bytes = 0;
+  for (InstrId id : copied_) bytes += row_bytes(kernel_, id);
+  out_.line(fmt::format("expect_bytes(there + {}, {});", slot, bytes));
+  for (InstrId id : copied_)  // of the first thread, whose vectors are the first of the slot
+    out_.line(fmt::format("{}(s{} + {} * {}, {}, {}, there + {});",
+                          schedule_.keep_reads ? "copy_bulk_kept" : "copy_bulk", id, slot,
+                          schedule_.threads * schedule_.row_elements,
+                          address(kernel_, row_begin(kernel_, id), rows_.names), row_bytes(kernel_, id), slot));
 }
 
 }  // namespace tenon::codegen::cuda

@@ -49,7 +49,7 @@ class ReduceEmitter {
   int part_turns() const;
   void declare_parts();
   // The row's results, behind one barrier.
-  void emit_collected_together(const std::vector<InstrId>& reduces);
+  void emit_collected_together(std::size_t sweep);
 
   // ---- rows under way (reduce_ahead.cpp) ----
 
@@ -63,6 +63,10 @@ class ReduceEmitter {
   std::string waiting_load(InstrId id, int vector, int width) const;
   // Row number `row`, if there is one, into slot number `slot` of the ring.
   void emit_row_copy(const std::string& row, const std::string& slot);
+  void emit_bulk_copies(const std::string& slot);
+  // Behind the first barrier of a row, where all have read its slot.
+  void refill_slot();
+  void next_slot();
 
   // ---- elements in registers, and in shared memory (reduce_held.cpp) ----
 

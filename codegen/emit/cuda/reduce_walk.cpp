@@ -35,7 +35,7 @@ Source ReduceEmitter::emit_walk() {
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
   if (part_turns() > 1) out_.line("turn ^= 1;");
-  if (schedule_.ahead > 1) out_.line(fmt::format("slot = slot == {} ? 0 : slot + 1;", schedule_.ahead));
+  next_slot();
   out_.close();
   emit_outer_parts(out_, rows_, walk_);
   LaunchRule launch;
@@ -65,13 +65,18 @@ void ReduceEmitter::declare_parts() {
   if (part_turns() > 1) out_.line("int turn = 0;");
 }
 
-void ReduceEmitter::emit_collected_together(const std::vector<InstrId>& reduces) {
+void ReduceEmitter::emit_collected_together(std::size_t sweep) {
+  const auto& sweeps = rows_.rounds.sweeps;
+  const std::vector<InstrId>& reduces = sweeps[sweep].reduces;
   if (reduces.empty()) return;
   const char* turn = part_turns() > 1 ? "turn" : "0";
   for (InstrId id : reduces)
     out_.line(fmt::format("leave_warps(part{0}[{1}], a{0}, {2});", id, turn,
                           combination(kernel_, kernel_.instr(id)).function));
   out_.line("__syncthreads();");
+  const bool first = std::all_of(sweeps.begin(), sweeps.begin() + static_cast<std::ptrdiff_t>(sweep),
+                                 [](const Sweep& before) { return before.reduces.empty(); });
+  if (first) refill_slot();
   for (InstrId id : reduces)
     emit_result(out_, rows_, id,
                 fmt::format("combine_warps<{}>(part{}[{}], {})", schedule_.threads / 32, id, turn,

@@ -1,5 +1,6 @@
 // Rows that a block walks over (outer.h), in shared memory before it comes to them: a ring of one slot for each row
-// under way and one for the row in hand. Filled by asynchronous copies, each thread's vectors by itself.
+// under way and one for the row in hand. Filled by asynchronous copies, each thread's vectors by itself or (bulk) whole
+// rows by one thread.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,15 @@
 
 namespace tenon::codegen::cuda {
 
+/// Whether rows under way are in shared memory, rather than in registers.
+inline bool has_ring(const ReduceSchedule& schedule) { return schedule.ahead > 1 || schedule.bulk; }
 /// The loads of a row's elements that the block has from the start, in definition order.
 std::vector<InstrId> ring_loads(const Kernel& kernel);
-/// Dynamic shared memory of a block; 0 with fewer than two rows under way, which are in registers.
+/// Dynamic shared memory of a block; 0 without a ring.
 std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
+/// Whether bulk copies can bring what every load takes of a row: it lies in one piece, of multiples of 16 bytes, and
+/// the row has a barrier, behind which its slot may be written again.
+bool comes_whole(const Kernel& kernel, const ReduceSchedule& schedule);
 /// Whether there is a ring of schedule.ahead rows on `target`, of which each multiprocessor has room for its blocks'.
 bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target);
 
@@ -23,5 +29,10 @@ bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Targe
 void declare_ring(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);
 /// Chunk `c` of a load in slot `slot`: so many elements on.
 std::string ring_place(const ReduceSchedule& schedule, const std::string& slot);
+
+/// The first element of the row that `load` takes, where it lies in one piece.
+Access row_begin(const Kernel& kernel, InstrId load);
+/// Of each row, what `load` takes.
+std::int64_t row_bytes(const Kernel& kernel, InstrId load);
 
 }  // namespace tenon::codegen::cuda
