@@ -153,15 +153,22 @@ void append_graph(ir::Graph& to, const ir::Graph& from, const std::string& suffi
     ir::append_output(to, map.at(from.outputs[i]), from.outputs_names[i] + suffix);
 }
 
-class SampleCalls : public OnTarget {};
+constexpr int kShares = 8;  // tests that may run side by side
+
+class SampleCalls : public ::testing::TestWithParam<std::tuple<std::string, int>> {
+ protected:
+  void SetUp() override { require(std::get<0>(GetParam())); }
+};
 
 // Graphs of about a dozen calls: enough to fill kernels, few enough to read when one fails.
 TEST_P(SampleCalls, OfEveryRow) {
   constexpr std::size_t kTogether = 12;
+  const auto& [target, share] = GetParam();
   std::vector<ir::Graph> samples;
   for (const ir::OpInfo& op : ir::all_ops())
     for (const std::string& text : ir::sample_calls(op)) samples.push_back(ir::parse(text));
-  for (std::size_t first = 0; first < samples.size(); first += kTogether) {
+  for (std::size_t first = static_cast<std::size_t>(share) * kTogether; first < samples.size();
+       first += kShares * kTogether) {
     ir::Graph together;
     together.name = "samples";
     for (std::size_t i = first; i < std::min(first + kTogether, samples.size()); ++i) {
@@ -173,10 +180,14 @@ TEST_P(SampleCalls, OfEveryRow) {
       for (const auto& [symbol, bounds] : together.symbols) all[symbol] = size;
       return all;
     };
-    expect_right(together, GetParam(), {bindings(5), bindings(16)});
+    expect_right(together, target, {bindings(5), bindings(16)});
   }
 }
-TENON_ON_EACH_TARGET(SampleCalls);
+INSTANTIATE_TEST_SUITE_P(On, SampleCalls,
+                         ::testing::Combine(::testing::ValuesIn(all_targets()), ::testing::Range(0, kShares)),
+                         [](const auto& each) {
+                           return fmt::format("{}_{}", std::get<0>(each.param), std::get<1>(each.param));
+                         });
 
 }  // namespace
 }  // namespace tenon::test

@@ -194,18 +194,10 @@ TEST_P(Regressions, ReductionsInMixedOrder) {
     return dx, dw, db
   })",
         {{{"rows", 1}}, {{"rows", 37}}, {{"rows", 1000}}});
-  check(R"(graph long_rows(dy: bf16[rows, 4096], x: f32[rows, 4096], rstd: f32[rows, 1]) {
-    g = mul(cast(dy, dtype=f32), rstd)
+  check(R"(graph whole_rows(dy: f32[rows, 2048], x: f32[rows, 2048], rstd: f32[rows, 1]) {
+    g = mul(dy, rstd)
     dx = sub(g, mul(x, mean(mul(x, g), axis=1, keepdims=true)))
     dw = sum(mul(g, x), axis=0)
-    return dx, dw
-  })",
-        {{{"rows", 3}}, {{"rows", 600}}});
-  check(R"(graph whole_rows(dy: bf16[rows, 4096], x: bf16[rows, 4096], rstd: f32[rows, 1]) {
-    g = mul(cast(dy, dtype=f32), rstd)
-    h = cast(x, dtype=f32)
-    dx = cast(sub(g, mul(h, mean(mul(h, g), axis=1, keepdims=true))), dtype=bf16)
-    dw = sum(mul(g, h), axis=0)
     return dx, dw
   })",
         {{{"rows", 3}}, {{"rows", 600}}});
