@@ -99,6 +99,15 @@ std::optional<Online> find_online(const Kernel& kernel) {
   return std::nullopt;
 }
 
+bool is_weight(const Kernel& kernel, InstrId id) {
+  const Instr& weight = kernel.instr(id);
+  if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(weight, ir::Op::exp) ||
+      compute_type(weight.dtype) != DType::f32)
+    return false;
+  const std::optional<Online> online = find_online(kernel);
+  return online && online->at_most_one && kernel.instr(online->sum).args[0] == id;
+}
+
 bool is_share(const Kernel& kernel, InstrId id) {
   const Instr& share = kernel.instr(id);
   if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(share, ir::Op::div) ||

@@ -45,6 +45,9 @@ Rounds rounds_of(const Kernel& kernel, bool online = false);
 /// it is inf.
 std::optional<Online> find_online(const Kernel& kernel);
 
+/// Whether `instr` is an exponential exp(x - maximum of x) in f32, whose argument is 0 at most, or NaN.
+bool is_weight(const Kernel& kernel, InstrId instr);
+
 /// Whether `instr` divides exp(x - shift) by its sum, or by 1 where that is 0, in f32: a number from 0 to 1 by one that
 /// is 1 or more, where neither is NaN.
 bool is_share(const Kernel& kernel, InstrId instr);

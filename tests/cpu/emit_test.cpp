@@ -1,6 +1,8 @@
 // What the LLVM emitter writes for targets that need not be this machine.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "runtime/cpu/compile.h"
 #include "runtime/cpu/host.h"
 #include "tests/cpu/kernels.h"
@@ -104,6 +106,40 @@ TEST(CpuEmit, TanhIsWrittenOutAndErfIsSleefs) {
   check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v4", 64)),
               {"call <16 x float> @Sleef_erff16_u10avx512f"});
   check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v3", 32)), {"call <8 x float> @Sleef_erff8_u10avx2"});
+}
+
+// LLVM's own lowering of its maximum takes six.
+TEST(CpuEmit, AMaximumOf16IsOneInstructionButForNaN) {
+  const auto of = [](const codegen::Target& target) {
+    KernelBuilder k(ir::KernelClass::map);
+    const Index i = k.axis(1024);
+    const InstrId x = k.load(k.operand(DType::f32, {1024}), i), y = k.load(k.operand(DType::f32, {1024}), i);
+    k.store(k.map(Op::maximum, {x, y}, DType::f32), i, DType::f32, {1024});
+    return emit(k.kernel, target);
+  };
+  check_lines(of(target_of("x86-64-v4", 64)), {"llvm.x86.avx512.mask.range.ps.512", "fcmp uno", "select"});
+  check_lines(of(target_of("x86-64-v3", 32)), {"llvm.maximum.v8f32"});
+}
+
+// exp(x - shift) over its sum: a quotient by the reciprocal, corrected, where there is an fma.
+TEST(CpuEmit, ASoftmaxDividesOnceARow) {
+  const codegen::Target machine = runtime::cpu::host_target();
+  for (int bytes = 32; bytes <= machine.vector_bytes; bytes *= 2) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(64), r = k.axis(1024, true);
+    const InstrId x = k.load(k.operand(DType::f32, {64, 1024}), i * 1024 + r);
+    const InstrId most = k.reduce(Op::max, x, {1}, DType::f32);
+    const InstrId empty = k.map(Op::equal, {most, k.literal(-HUGE_VAL, DType::f32)}, DType::bool_);
+    const InstrId shift = k.map(Op::where, {empty, k.literal(0.0, DType::f32), most}, DType::f32);
+    const InstrId weight = k.map(Op::exp, {k.map(Op::sub, {x, shift}, DType::f32)}, DType::f32);
+    const InstrId sum = k.reduce(Op::sum, weight, {1}, DType::f32);
+    k.store(k.map(Op::div, {weight, sum}, DType::f32), i * 1024 + r, DType::f32, {64, 1024});
+    codegen::Target target = machine;
+    target.vector_bytes = bytes;
+    const std::string text = runtime::cpu::assembly_text(emit(k.kernel, target), target);
+    EXPECT_NE(text.find("vdivss"), std::string::npos) << text;
+    EXPECT_EQ(text.find("vdivps"), std::string::npos) << text;
+  }
 }
 
 TEST(CpuEmit, WhatDoesNotVaryInALoopStandsBeforeIt) {

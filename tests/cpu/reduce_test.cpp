@@ -77,6 +77,24 @@ TEST(CpuReduce, MaximumPropagatesNaNAndAnEmptyOneIsMinusInfinity) {
   EXPECT_EQ(empty[0], -std::numeric_limits<float>::infinity());
 }
 
+// In whichever lane, and in whichever order of lanes and vectors.
+TEST(CpuReduce, ExtremaKnowTheSignOfZeroAndAnyNaN) {
+  for (const int vector_bytes : {0, 16, 32})
+    for (std::size_t at = 0; at < 300; at += 7) {
+      std::vector<float> x(300, -0.0F), y(300, 0.0F), z(300, 1.0F);
+      x[at] = 0.0F;
+      y[at] = -0.0F;
+      z[at] = -NAN;
+      const auto extreme = [&](Op op, const std::vector<float>& row) {
+        const KernelBuilder k = rows(op, 1, 300, DType::f32, DType::f32);
+        return to_floats(run(k.kernel, {floats({1, 300}, row)}, {.bindings = {}, .vector_bytes = vector_bytes})[0])[0];
+      };
+      EXPECT_FALSE(std::signbit(extreme(Op::max, x))) << at;
+      EXPECT_TRUE(std::signbit(extreme(Op::min, y))) << at;
+      EXPECT_TRUE(std::isnan(extreme(Op::max, z)) && std::isnan(extreme(Op::min, z))) << at;
+    }
+}
+
 std::vector<std::int64_t> argmax_of(const std::vector<float>& x) {
   const auto n = static_cast<std::int64_t>(x.size());
   return values_of<std::int64_t>(run(rows(Op::argmax, 1, n, DType::f32, DType::i64).kernel, {floats({1, n}, x)})[0]);

@@ -1,5 +1,5 @@
 // exp and tanh of f32, written out so that the hot kernels (softmax, activations) make no calls. Both rest on
-// expm1(r) = r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
+// exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -19,7 +19,7 @@ constexpr double kRoundToInteger = 0x1.8p+23;  // adding it leaves an integer in
 struct Reduction {
   Value* n;
   Value* n_bits;
-  Value* expm1;  // of r
+  Value* exp;  // of r
 };
 
 Value* bits_of(Unit& unit, Value* real) {
@@ -35,8 +35,8 @@ Reduction reduce(Unit& unit, Value* x) {
   r = fused_multiply_add(unit, n, real(-kLn2Low), r);
   Value* q = real(kQ[4]);
   for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, r, real(kQ[i]));
-  Value* expm1 = fused_multiply_add(unit, b.CreateFMul(r, r), q, r);
-  return {n, b.CreateSub(bits_of(unit, shifted), bits_of(unit, real(kRoundToInteger))), expm1};
+  for (int i = 0; i < 2; ++i) q = fused_multiply_add(unit, q, r, real(1));
+  return {n, b.CreateSub(bits_of(unit, shifted), bits_of(unit, real(kRoundToInteger))), q};
 }
 
 // 2^n as f32, -126 <= n <= 127.
@@ -62,21 +62,34 @@ Value* at_least(Unit& unit, Value* x, double limit) {
   return unit.b.CreateSelect(unit.b.CreateFCmpOGT(real_like(x, limit), x), real_like(x, limit), x);
 }
 
+Value* exp_in_range(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const Reduction parts = reduce(unit, x);
+  if (unit.target.vector_bytes == 64 && lanes_of(x) == 16) return scaled(unit, parts.exp, parts.n);
+  // 2^n in two factors: results may be subnormal or overflow, neither factor does.
+  Value* half = b.CreateAShr(parts.n_bits, constant_like(parts.n_bits, 1));
+  Value* rest = b.CreateSub(parts.n_bits, half);
+  return b.CreateFMul(b.CreateFMul(parts.exp, power_of_two(unit, half)), power_of_two(unit, rest));
+}
+
 }  // namespace
 
 Value* fused_multiply_add(Unit& unit, Value* a, Value* b, Value* c) {
   return unit.b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});
 }
 
-Value* emit_exp(Unit& unit, Value* x) {
-  auto& b = unit.b;
-  const Reduction parts = reduce(unit, at_least(unit, at_most(unit, x, 89), -104));
-  Value* mantissa = b.CreateFAdd(parts.expm1, real_like(x, 1));
-  if (unit.target.vector_bytes == 64 && lanes_of(x) == 16) return scaled(unit, mantissa, parts.n);
-  // 2^n in two factors: results may be subnormal or overflow, neither factor does.
-  Value* half = b.CreateAShr(parts.n_bits, constant_like(parts.n_bits, 1));
-  Value* rest = b.CreateSub(parts.n_bits, half);
-  return b.CreateFMul(b.CreateFMul(mantissa, power_of_two(unit, half)), power_of_two(unit, rest));
+Value* emit_exp(Unit& unit, Value* x) { return exp_in_range(unit, at_least(unit, at_most(unit, x, 89), -104)); }
+
+Value* emit_exp_at_most_one(Unit& unit, Value* x) { return exp_in_range(unit, at_least(unit, x, -104)); }
+
+// The reciprocal is the same for a whole row; the remainder of the quotient by it makes that the nearest number
+// (Markstein 1990; codegen/prelude/math.cuh has the reference).
+Value* emit_share(Unit& unit, Value* a, Value* b) {
+  auto& builder = unit.b;
+  Value* inverse = builder.CreateFDiv(real_like(a, 1), b);
+  Value* quotient = builder.CreateFMul(a, inverse);
+  Value* remainder = fused_multiply_add(unit, builder.CreateFNeg(quotient), b, a);
+  return fused_multiply_add(unit, remainder, inverse, quotient);
 }
 
 // Where SLEEF gives up (88 and 709), e^|x| / 2 = (e / 2) e with e = exp(|x| / 2).

@@ -33,6 +33,10 @@ Value* emit_bitcast(Unit& unit, Value* value, DType from, DType to);
 
 /// f32, within 2 ulp.
 Value* emit_exp(Unit& unit, Value* x);
+/// The same of x <= 0 or NaN.
+Value* emit_exp_at_most_one(Unit& unit, Value* x);
+/// a / b in f32 where a is from 0 to 1 and b, the same for many, at least 1; or where one is NaN.
+Value* emit_share(Unit& unit, Value* a, Value* b);
 /// f32, within 3 ulp.
 Value* emit_tanh(Unit& unit, Value* x);
 Value* emit_log1p(Unit& unit, Value* x);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/emit/llvm/ops.h"
+#include "codegen/rounds.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::simd {
@@ -99,7 +100,8 @@ Value* emit_literal(Unit& unit, const Instr& instr) {
   return llvm::ConstantInt::getSigned(type, integer);
 }
 
-Value* emit_instr(Unit& unit, Scope& scope, const Instr& instr) {
+Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
+  const Instr& instr = unit.kernel.instr(id);
   auto& b = unit.b;
   std::vector<Value*> args;
   for (const InstrId arg : instr.args) args.push_back(evaluate(unit, scope, arg));
@@ -117,6 +119,9 @@ Value* emit_instr(Unit& unit, Scope& scope, const Instr& instr) {
       for (const InstrId arg : instr.args) dtypes.push_back(unit.kernel.instr(arg).dtype);
       for (const Value* arg : args) lanes = std::max(lanes, lanes_of(arg));
       for (Value*& arg : args) arg = splat(unit, arg, lanes);
+      if (is_weight(unit.kernel, id)) return emit_exp_at_most_one(unit, args[0]);
+      if (unit.target.vector_bytes > 16 && is_share(unit.kernel, id))  // there is an fma
+        return emit_share(unit, args[0], args[1]);
       return emit_map_op(unit, instr.op, dtypes, instr.dtype, args);
     }
     case InstrKind::round: return emit_round(unit, args[0], instr.dtype);
@@ -139,7 +144,7 @@ Value* evaluate(Unit& unit, Scope& scope, InstrId id) {
   const Instr& instr = unit.kernel.instr(id);
   Scope& home = outermost(scope, instr.depends, unit.uses_results[static_cast<std::size_t>(id)]);
   const At at(unit, home);
-  Value* value = emit_instr(unit, home, instr);
+  Value* value = emit_instr(unit, home, id);
   return home.values[id] = value;
 }
 
