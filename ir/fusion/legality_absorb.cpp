@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "ir/fusion/legality.h"
 
@@ -38,10 +39,13 @@ Verdict check_prologue(const Context& context, const Cluster& producer, ValueId 
 
 // A coordinate along `axis` that `layout` does not give as digits of its own.
 Digit elsewhere_on(const Layout& layout, const Domain& domain, int axis) {
-  std::int64_t id = axis;
-  for (const Digit& digit : layout)
-    if (digit.axis < 0) id = id * 4096 + digit.divisor.constant();
-  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], id);
+  auto id = static_cast<std::uint64_t>(axis);
+  for (const Digit& digit : layout)  // whose own numbers are of this kind where views stand behind views
+    if (digit.axis < 0) {
+      id = (id ^ static_cast<std::uint64_t>(digit.divisor.constant())) * 0x9e3779b97f4a7c15U;
+      id ^= id >> 29;
+    }
+  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], static_cast<std::int64_t>(id >> 1));
 }
 
 }  // namespace

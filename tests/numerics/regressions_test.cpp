@@ -216,6 +216,15 @@ TEST_P(Regressions, OneElementChosenFromCopiesOfItself) {
   })");
 }
 
+// The planner's number of a place that a view moves to is made of those of the views behind it: it once overflowed.
+TEST_P(Regressions, APaddedDifferenceOfRows) {
+  check(R"(graph padded(x: f16[8, 2, 17]) {
+    a = log_softmax(acos(x))
+    y = pad(sub(a, a), low=[3, 0, 0], high=[0, 3, 2])
+    return y
+  })");
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
