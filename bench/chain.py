@@ -71,8 +71,11 @@ def main():
     rows = [("Tenon", tenon(asked.test))]
     try:
         import torch
+        has_peers = torch.cuda.is_available()
     except ImportError:
-        print("no PyTorch here: no peers", file=sys.stderr)
+        has_peers = False
+    if not has_peers:
+        print("no PyTorch with a GPU here: no peers", file=sys.stderr)
     else:
         def gelu(x):
             return torch.nn.functional.gelu(x, approximate="tanh")

@@ -70,6 +70,16 @@ bool only_used_by(const Kernel& kernel, InstrId value, const std::vector<InstrId
   return std::none_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& s) { return uses(roots_of(s)); });
 }
 
+// The sum of the exponentials exp(x - maximum of x) in f32 that `id` is; -1 where it is none.
+InstrId sum_of_weight(const Kernel& kernel, InstrId id) {
+  const Instr& weight = kernel.instr(id);
+  if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(weight, ir::Op::exp) ||
+      compute_type(weight.dtype) != DType::f32)
+    return -1;
+  const std::optional<Online> online = find_online(kernel);
+  return online && online->at_most_one && kernel.instr(online->sum).args[0] == id ? online->sum : -1;
+}
+
 }  // namespace
 
 std::optional<Online> find_online(const Kernel& kernel) {
@@ -99,27 +109,18 @@ std::optional<Online> find_online(const Kernel& kernel) {
   return std::nullopt;
 }
 
-bool is_weight(const Kernel& kernel, InstrId id) {
-  const Instr& weight = kernel.instr(id);
-  if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(weight, ir::Op::exp) ||
-      compute_type(weight.dtype) != DType::f32)
-    return false;
-  const std::optional<Online> online = find_online(kernel);
-  return online && online->at_most_one && kernel.instr(online->sum).args[0] == id;
-}
+bool is_weight(const Kernel& kernel, InstrId id) { return sum_of_weight(kernel, id) >= 0; }
 
 bool is_share(const Kernel& kernel, InstrId id) {
   const Instr& share = kernel.instr(id);
-  if (kernel.kernel_class != ir::KernelClass::reduce || !is_map(share, ir::Op::div) ||
-      compute_type(share.dtype) != DType::f32)
-    return false;
-  const std::optional<Online> online = find_online(kernel);
-  if (!online || !online->at_most_one || share.args[0] != kernel.instr(online->sum).args[0]) return false;
+  if (!is_map(share, ir::Op::div)) return false;
+  const InstrId sum = sum_of_weight(kernel, share.args[0]);
+  if (sum < 0) return false;
   const Instr& by = kernel.instr(share.args[1]);
-  if (share.args[1] == online->sum) return true;
-  if (!is_map(by, ir::Op::where) || by.args[2] != online->sum || !is_literal(kernel, by.args[1], 1)) return false;
+  if (share.args[1] == sum) return true;
+  if (!is_map(by, ir::Op::where) || by.args[2] != sum || !is_literal(kernel, by.args[1], 1)) return false;
   const Instr& test = kernel.instr(by.args[0]);
-  return is_map(test, ir::Op::equal) && test.args[0] == online->sum && is_literal(kernel, test.args[1], 0);
+  return is_map(test, ir::Op::equal) && test.args[0] == sum && is_literal(kernel, test.args[1], 0);
 }
 
 bool element_level(const Kernel& kernel, InstrId instr) {

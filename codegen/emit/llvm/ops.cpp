@@ -182,8 +182,6 @@ Value* call_intrinsic(Unit& unit, std::string_view name, const std::vector<Value
 }
 
 Value* emit_spelled(Unit& unit, std::string_view spelling, DType dtype, const std::vector<Value*>& args) {
-  if (spelling == "llvm.maximum" || spelling == "llvm.minimum")
-    return real_extremum(unit, args, spelling == "llvm.maximum");
   if (spelling.substr(0, 5) == "llvm.") return call_intrinsic(unit, spelling, args);
   if (spelling == "sleef:exp" && is_float(args)) return emit_exp(unit, args[0]);
   if (spelling == "sleef:tanh" && is_float(args)) return emit_tanh(unit, args[0]);
