@@ -149,17 +149,15 @@ Array interpret_cast(const Step& step) {
 }
 
 // The storage bits of element i. Those of a NaN are not specified, since a register may keep it in a wider type:
-// disturbed runs show two that differ in every bit but those of the exponent.
+// disturbed runs show NaNs of both signs, each with the least mantissa of a quiet one and with the greatest.
 std::uint64_t storage_bits(const Step& step, const Array& from, std::size_t i) {
   if (!is_real(from.dtype)) return static_cast<std::uint64_t>(from.integers[i]);
-  const std::uint64_t bits = encode_real(from.dtype, from.reals[i]);
-  const bool other_nan =
-      std::isnan(from.reals[i]) && step.numerics.disturbs() && step.numerics.noise(static_cast<std::int64_t>(i)) > 0;
-  if (!other_nan) return bits;
-  const int mantissa_bits = real_format(from.dtype).mantissa_bits;
-  const std::uint64_t mantissa = (std::uint64_t{1} << mantissa_bits) - 1;
-  const std::uint64_t sign = std::uint64_t{1} << (8 * size_of(from.dtype) - 1);
-  return (bits ^ sign) | mantissa;
+  std::uint64_t bits = encode_real(from.dtype, from.reals[i]);
+  if (!std::isnan(from.reals[i]) || !step.numerics.disturbs()) return bits;
+  const double noise = step.numerics.noise(static_cast<std::int64_t>(i));
+  if (noise > 0) bits ^= std::uint64_t{1} << (8 * size_of(from.dtype) - 1);
+  if (std::fabs(noise) > 0.75) bits |= (std::uint64_t{1} << real_format(from.dtype).mantissa_bits) - 1;
+  return bits;
 }
 
 Array interpret_bitcast(const Step& step) {

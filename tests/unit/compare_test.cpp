@@ -1,5 +1,6 @@
 // Comparison with the interpreter: results that another order or precision of the same operations gives pass; wrong
 // ones, however little, do not.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -143,6 +144,20 @@ TEST(Compare, NaNAndInfinityMustStandWhereTheyShould) {
     EXPECT_EQ(result.mismatches, 1) << place;
     EXPECT_EQ(result.first_mismatch, place);
   }
+}
+
+// As bf16 the NaNs of f16 are great numbers of either sign (0x7e00, 0xfe00) or NaNs (0x7fff, 0xffff).
+TEST(Compare, WhatTurnsOnTheBitsOfANaNIsUndecided) {
+  HostArray x = make_array(DType::f16, {8}), y = make_array(DType::bool_, {8});
+  for (int i = 0; i < 8; ++i) set_real(x, i, 2);
+  for (const char* asked : {"less(b, 0)", "greater(b, 0)", "isnan(b)"})
+    for (const bool answer : {false, true}) {
+      for (int i = 0; i < 8; ++i) set_integer(y, i, answer);
+      const Comparison result =
+          compare(fmt::format("graph f(x: f16[n]) {{ b = bitcast(acos(x), dtype=bf16)\n return {} }}", asked), {x}, y);
+      EXPECT_TRUE(result.equal) << asked << answer;
+      EXPECT_GT(result.undecided, 0) << asked << answer;
+    }
 }
 
 TEST(Compare, IntegersAndBoolsAreExact) {
