@@ -1,0 +1,133 @@
+// See sweep.h.
+#include "codegen/emit/llvm/sweep.h"
+
+#include "codegen/emit/llvm/online.h"
+#include "codegen/emit/llvm/stream.h"
+
+namespace tenon::codegen::simd {
+namespace {
+
+// The number of the element among those of its row.
+Value* element_number(Unit& unit, Scope& scope, const Instr& reduce) {
+  std::vector<Index> coordinates;
+  Shape shape;
+  for (const int axis : reduce.axes) {
+    coordinates.push_back(Index::axis(axis));
+    shape.push_back(extent_of(unit.kernel, axis));
+  }
+  return splat(unit, evaluate_index(unit, scope, linearize(coordinates, shape)), scope.lanes);
+}
+
+void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Accumulator& accumulator, bool masked) {
+  Partial element{evaluate_lanes(unit, scope, reduce.args[0]), nullptr};
+  if (masked && scope.mask)
+    element.value = unit.b.CreateSelect(scope.mask, element.value, identity_of(unit, reduce, scope.lanes).value);
+  if (carries_index(reduce)) element.index = element_number(unit, scope, reduce);
+  write(unit, accumulator, accumulate(unit, reduce, read(unit, accumulator), element));
+}
+
+// Whether reduction number r is the maximum of an online sum, which is not accumulated here.
+bool is_online(const Sweep& sweep, std::size_t r) { return sweep.online && sweep.online->maximum == sweep.reduces[r]; }
+
+// What one sweep does at each of `scopes`; accumulators[r][s] belongs to reduction r and scope s.
+void emit_elements(Unit& unit, const Sweep& sweep, std::vector<Scope>& scopes,
+                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked, bool streaming = false) {
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (std::size_t s = 0; s < scopes.size() && !is_online(sweep, r); ++s)
+      accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked);
+  emit_stores(unit, scopes, sweep.stores, streaming);
+}
+
+std::vector<Scope*> pointers_to(std::vector<Scope>& scopes) {
+  std::vector<Scope*> pointers;
+  for (Scope& scope : scopes) pointers.push_back(&scope);
+  return pointers;
+}
+
+Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows,
+                       const Part& part) {
+  std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  for_points(unit, pointers_to(rows), plan.reduced, part,
+             [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false); });
+  Partials partials(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
+  return partials;
+}
+
+// What will be read, in time: two pages on where rows are read once, for hardware stops at the end of a page; the next
+// row's elements while a row is read again from the caches, for memory is idle then.
+void prefetch(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& vectors) {
+  constexpr std::int64_t kAhead = 8192;
+  const bool once = rounds.sweeps.size() == 1;
+  if (!once && (number != 1 || plan.kept.empty())) return;
+  for (const InstrId id : rounds.sweeps[0].instrs) {
+    if (unit.kernel.instr(id).kind != InstrKind::load) continue;
+    const Access& access = unit.kernel.instr(id).access;
+    const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
+    const auto distance = once ? std::optional(Dim(kAhead / size)) : access.offset.coefficient(plan.kept.back());
+    for (Scope& scope : vectors)
+      if (distance && !distance->is(0)) emit_prefetch(unit, scope, access, *distance);
+  }
+}
+
+// Accumulators of a reduction: more where little is computed of each element, so that few of them are waited for.
+int vectors_of(const Kernel& kernel, const RowPlan& plan, const Sweep& sweep) {
+  constexpr int kLittle = 4;  // issue slots
+  int cost = 0;
+  for (const InstrId id : sweep.instrs) {
+    const Instr& instr = kernel.instr(id);
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kLittle + 1 : 0;
+  }
+  return cost <= kLittle && !sweep.online ? 2 * plan.vectors : plan.vectors;
+}
+
+Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
+                   const Part& part, const std::vector<KeptValue>& kept) {
+  const Sweep& sweep = rounds.sweeps[number];
+  const int vectors = vectors_of(unit.kernel, plan, sweep);
+  std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (int i = 0; i < vectors; ++i)
+      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  std::optional<OnlineSum> online;
+  if (sweep.online) online = make_online(unit, *sweep.online, plan.lanes);
+  const int inner = plan.reduced.back();
+  const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
+  for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
+    const bool is_part = inner == part.axis;
+    Lanes lanes{inner, plan.lanes, vectors, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, inner))};
+    if (is_part) std::tie(lanes.begin, lanes.end) = std::tie(part.begin, part.end);
+    for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes,
+                       [&](std::vector<Scope>& turn, bool streaming) {
+                         prefetch(unit, plan, rounds, number, turn);
+                         bind_kept(unit, number, kept, turn);
+                         emit_elements(unit, sweep, turn, accumulators, true, streaming);
+                         keep(unit, number, kept, turn);
+                         if (online) add_online(unit, *online, turn);
+                       });
+  });
+  Partials partials;
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+    const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+    Partial all = read(unit, accumulators[r][0]);
+    for (int i = 1; i < vectors; ++i)
+      all = merge(unit, reduce, all, read(unit, accumulators[r][static_cast<std::size_t>(i)]));
+    partials.push_back({is_online(sweep, r) ? online_maximum(unit, *online) : fold_lanes(unit, reduce, all)});
+  }
+  if (online) rows[0].values[sweep.online->sum] = online_sum(unit, *online).value;
+  return partials;
+}
+
+}  // namespace
+
+Partials emit_sweep(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
+                    const Part& part, const std::vector<KeptValue>& kept) {
+  return plan.columns ? sweep_columns(unit, plan, rounds.sweeps[number], rows, part)
+                      : sweep_row(unit, plan, rounds, number, rows, part, kept);
+}
+
+}  // namespace tenon::codegen::simd

@@ -1,0 +1,20 @@
+// One sweep of a reduce kernel over the reduced axes (codegen/rounds.h): elements are accumulated or stored.
+#pragma once
+
+#include <vector>
+
+#include "codegen/emit/llvm/accumulate.h"
+#include "codegen/emit/llvm/kept.h"
+#include "codegen/emit/llvm/rows.h"
+#include "codegen/rounds.h"
+
+namespace tenon::codegen::simd {
+
+/// What the reductions of a sweep have found: [reduction][row].
+using Partials = std::vector<std::vector<Partial>>;
+
+/// Sweep `number` over `rows`, or over a part of each.
+Partials emit_sweep(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
+                    const Part& part, const std::vector<KeptValue>& kept);
+
+}  // namespace tenon::codegen::simd
