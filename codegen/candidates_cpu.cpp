@@ -1,6 +1,7 @@
 // Schedules around the heuristics' choice for the CPU target, for a tuner: more and fewer tasks, since what a task
 // computes between two looks at the queue is a trade of balance against the cost of a task, which depends on the
-// machine; and expressions in turns or not, which depends on how far its core looks ahead.
+// machine; expressions in turns or not, which depends on how far its core looks ahead; and rows stored late or not,
+// which depends on its caches.
 #include <algorithm>
 
 #include "codegen/schedule_choices.h"
@@ -21,7 +22,7 @@ std::vector<Schedule> other_grains(const S& chosen) {
 
 }  // namespace
 
-std::vector<Schedule> cpu_alternatives(const Schedule& chosen) {
+std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& chosen) {
   if (const auto* map = std::get_if<MapSchedule>(&chosen)) {
     std::vector<Schedule> alternatives = other_grains(*map);
     MapSchedule other = *map;  // one vector after the other, or several in turns
@@ -30,7 +31,13 @@ std::vector<Schedule> cpu_alternatives(const Schedule& chosen) {
     if (map->tile_axis < 0) alternatives.emplace_back(other);
     return alternatives;
   }
-  if (const auto* reduce = std::get_if<ReduceSchedule>(&chosen)) return other_grains(*reduce);
+  if (const auto* reduce = std::get_if<ReduceSchedule>(&chosen)) {
+    std::vector<Schedule> alternatives = other_grains(*reduce);
+    ReduceSchedule other = *reduce;
+    other.late_stores = !reduce->late_stores;
+    if (reduce->streaming && stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
+    return alternatives;
+  }
   return {};
 }
 

@@ -127,6 +127,16 @@ bool element_level(const Kernel& kernel, InstrId instr) {
   return (kernel.instr(instr).depends & reduced_axes(kernel)) != 0;
 }
 
+int element_cost(const Kernel& kernel, const Sweep& sweep) {
+  constexpr int kRandom = 80;
+  int cost = 0;
+  for (const InstrId id : sweep.instrs) {
+    const Instr& instr = kernel.instr(id);
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandom : 0;
+  }
+  return cost;
+}
+
 std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep) {
   std::vector<InstrId> roots;
   for (InstrId reduce : sweep.reduces) roots.push_back(kernel.instr(reduce).args[0]);

@@ -52,6 +52,9 @@ bool is_weight(const Kernel& kernel, InstrId instr);
 /// is 1 or more, where neither is NaN.
 bool is_share(const Kernel& kernel, InstrId instr);
 
+/// Issue slots of what the sweep computes of an element, but for its reductions.
+int element_cost(const Kernel& kernel, const Sweep& sweep);
+
 /// What a sweep's reductions and stores use.
 std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep);
 

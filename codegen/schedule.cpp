@@ -50,14 +50,15 @@ std::string text(const MapSchedule& s) {
 
 std::string text(const ReduceSchedule& s) {
   return fmt::format(
-      "reduce mapping={} threads={} vector={}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}", name_of(s.mapping), s.threads,
+      "reduce mapping={} threads={} vector={}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}{}", name_of(s.mapping), s.threads,
       s.vector, s.peeled ? " peeled" : "", s.mapping == RowMapping::warp ? fmt::format(" lanes={}", s.lanes) : "",
       unless("cluster", s.cluster, 1), unless("columns", s.columns, 32), unless("unroll", s.unroll, 1),
       s.online ? " online" : "", s.streaming ? " streaming" : "", s.streaming_loads ? " streaming_loads" : "",
       s.keep_reads ? " keep_reads" : "", s.persistent ? " persistent" : "", unless("row_elements", s.row_elements, 0),
       unless("shared_elements", s.shared_elements, 0), unless("resident", s.resident, 0),
-      unless("at_most", s.at_most, 0), unless("grain", s.grain, 0), unless("splits", s.splits, 1),
-      unless("walkers", s.walkers, 0), unless("ahead", s.ahead, 0), s.bulk ? " bulk" : "");
+      unless("at_most", s.at_most, 0), unless("grain", s.grain, 0), s.late_stores ? " late_stores" : "",
+      unless("splits", s.splits, 1), unless("walkers", s.walkers, 0), unless("ahead", s.ahead, 0),
+      s.bulk ? " bulk" : "");
 }
 
 std::string text(const ContractSchedule& s) {
@@ -93,7 +94,7 @@ std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& ta
       if (seen.insert(print(Schedule(schedule))).second) candidates.emplace_back(schedule);
   };
   if (target.kind == TargetKind::cpu) {
-    add(cpu_alternatives(candidates[0]));
+    add(cpu_alternatives(kernel, candidates[0]));
     return candidates;
   }
   switch (kernel.kernel_class) {

@@ -65,9 +65,10 @@ struct ReduceSchedule {
   int resident = 0;         ///< CUDA: blocks for which a multiprocessor must have registers; 0: as the emitter likes
   int at_most = 0;  ///< CUDA, block: blocks that a multiprocessor takes, by the shared memory that each asks for;
                     ///< 0: as many as fit
-  std::int64_t grain = 0;  ///< CPU: rows of one task
-  int splits = 1;          ///< parts of the reduced axes reduced in parallel when there are few rows
-  int walkers = 0;         ///< CUDA, block, with outer reductions: blocks that walk over all rows
+  std::int64_t grain = 0;    ///< CPU: rows of one task
+  bool late_stores = false;  ///< CPU: a row's elements are stored in turns with the sweeps over the row behind it
+  int splits = 1;            ///< parts of the reduced axes reduced in parallel when there are few rows
+  int walkers = 0;           ///< CUDA, block, with outer reductions: blocks that walk over all rows
   int ahead = 0;      ///< with walkers: rows under way while one is worked on; one in registers, more in shared memory
   bool bulk = false;  ///< all of these in shared memory; one thread asks for a whole row at once (sm_90 on)
 };

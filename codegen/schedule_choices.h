@@ -51,7 +51,9 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 /// For every class on a CPU (codegen/schedule_cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
+/// Whether the kernel walks over rows several times and only its last sweep stores their elements, and nothing else.
+bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule);
 /// What might be better than `chosen` (codegen/candidates_cpu.cpp).
-std::vector<Schedule> cpu_alternatives(const Schedule& chosen);
+std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& chosen);
 
 }  // namespace tenon::codegen

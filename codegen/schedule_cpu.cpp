@@ -112,6 +112,18 @@ bool keeps_dear_values(const Kernel& kernel, const Target& target) {
   return each > 0 && longest <= target.l2_bytes / 2 / each;
 }
 
+// Whether a core's own cache holds what is wanted again while rows are stored late: this row and the next, and of the
+// one before what is kept of it, or else that row too.
+bool holds_rows_ahead(const Kernel& kernel, const Target& target, bool keeps) {
+  std::int64_t each = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load) each += (keeps ? 2 : 3) * element_bytes(kernel, instr.access);
+  if (keeps)
+    for (const DearValue& dear : dear_values(kernel, rounds_of(kernel)))
+      each += computed_bytes(kernel.instr(dear.value).dtype);
+  return each > 0 && kernel.axes.back().extent.bounds(kernel.symbols).max <= target.l2_bytes / each;
+}
+
 // Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
 // see the sign of a zero.
 bool shares_the_only_sweep(const Kernel& kernel) {
@@ -142,6 +154,8 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   schedule.persistent = !columns && keeps_dear_values(kernel, target);
   schedule.online = !columns && shares_the_only_sweep(kernel);
+  schedule.late_stores = target.late_stores && schedule.streaming && stores_may_be_late(kernel, schedule) &&
+                         holds_rows_ahead(kernel, target, schedule.persistent);
   return schedule;
 }
 
@@ -166,6 +180,16 @@ AttendSchedule choose_attend(const Kernel&, const Target& target) {
 }
 
 }  // namespace
+
+bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const auto reduced = std::count_if(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });
+  if (reduced != 1 || !kernel.axes.back().reduced || kernel.axes.size() < 2) return false;
+  if (schedule.mapping == RowMapping::column || schedule.online) return false;
+  const Rounds rounds = rounds_of(kernel);
+  for (const Sweep& sweep : rounds.sweeps)
+    if (sweep.stores.empty() == (&sweep == &rounds.sweeps.back())) return false;
+  return rounds.sweeps.size() > 1 && rounds.sweeps.back().reduces.empty();
+}
 
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target) {
   switch (kernel.kernel_class) {

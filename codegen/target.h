@@ -23,9 +23,10 @@ struct Target {
   bool narrow = false;            ///< what ends in 16 bits may be computed for them (codegen/narrow.h)
 
   // CPU
-  std::string cpu;        ///< LLVM's name of the processor, "znver4"
-  std::string features;   ///< LLVM's feature string; decides code, so it is part of every key
-  int vector_bytes = 32;  ///< width of a SIMD register: 16, 32 or 64
+  std::string cpu;          ///< LLVM's name of the processor, "znver4"
+  std::string features;     ///< LLVM's feature string; decides code, so it is part of every key
+  int vector_bytes = 32;    ///< width of a SIMD register: 16, 32 or 64
+  bool late_stores = true;  ///< rows may be stored while the next is read (ReduceSchedule::late_stores)
   int threads = 1;
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
 

@@ -42,7 +42,7 @@ constexpr Variable kVariables[] = {
      [](Options& options, const std::string& text) { options.print = words(text); }},
     {"TENON_DISABLE",
      "passes and features switched off: fuse, attention, siblings, mixed_order, windows, duplicate, packing, "
-     "dependent_launch, keep_reads, bulk_copies, narrow, calibration, tuned, nvtx, or a pass's name",
+     "dependent_launch, keep_reads, bulk_copies, narrow, late_stores, calibration, tuned, nvtx, or a pass's name",
      [](Options& options, const std::string& text) { options.disable = words(text); }},
     {"TENON_REPLAY", "1 repeats runs of several kernels as CUDA graphs",
      [](Options& options, const std::string& text) { options.replay = text != "0"; }},

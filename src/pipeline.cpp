@@ -40,7 +40,8 @@ std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, co
 
 std::shared_ptr<const runtime::Backend> cpu_backend([[maybe_unused]] const Options& options) {
 #ifdef TENON_WITH_CPU
-  return runtime::cpu::make_backend({options.threads, kVersion}, open_cache(options));
+  return runtime::cpu::make_backend({options.threads, kVersion, !options.disable.count("late_stores")},
+                                    open_cache(options));
 #else
   throw Error(ErrorKind::unsupported, "this build has no CPU target", {},
               "configure with -DTENON_CPU=ON (needs LLVM 19), or use a GPU");

@@ -82,6 +82,7 @@ class CpuBackend final : public Backend {
  public:
   CpuBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
       : target_(host_target()), cache_(std::move(cache)), version_(options.tenon_version) {
+    target_.late_stores = options.late_stores;
     if (options.threads > 0) target_.threads = options.threads;
   }
 

@@ -11,6 +11,7 @@ namespace tenon::runtime::cpu {
 struct BackendOptions {
   int threads = 0;            ///< 0: as many as the process may use
   std::string tenon_version;  ///< part of every cache key
+  bool late_stores = true;    ///< codegen::Target::late_stores
 };
 
 std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache);

@@ -23,6 +23,10 @@ const Dim& extent_of(const Kernel& kernel, int axis);
 /// for each task in range: body(scope inside, task).
 void for_tasks(Unit& unit, Scope& root, TaskRange range, const std::function<void(Scope&, Value*)>& body);
 
+/// `count` vectors of `lanes` elements of `axis` from `base`, each in a scope inside `scope`; `mask` is of all.
+std::vector<Scope> vectors_from(Unit& unit, Scope& scope, int axis, Value* base, int lanes, int count,
+                                Value* mask = nullptr);
+
 /// for (base = begin; base < end; base += lanes) with `axis` along the lanes; the last turn, when it is not full, is
 /// masked. `unroll` vectors of a full turn are given to body together.
 void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int lanes, int unroll,

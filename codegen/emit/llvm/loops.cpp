@@ -37,10 +37,7 @@ bool divisible(const Unit& unit, const Dim& extent, int lanes) {
   return extent.bounds(unit.kernel.symbols).divisor % lanes == 0;
 }
 
-namespace {
-
-// One turn: `count` vectors from `base`.
-std::vector<Scope> turn(Unit& unit, Scope& scope, int axis, Value* base, int lanes, int count, Value* mask) {
+std::vector<Scope> vectors_from(Unit& unit, Scope& scope, int axis, Value* base, int lanes, int count, Value* mask) {
   std::vector<Scope> scopes;
   for (int i = 0; i < count; ++i) {
     scopes.push_back(child_of(scope, unit));
@@ -49,8 +46,6 @@ std::vector<Scope> turn(Unit& unit, Scope& scope, int axis, Value* base, int lan
   }
   return scopes;
 }
-
-}  // namespace
 
 void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int lanes, int unroll,
                const std::function<void(std::vector<Scope>&)>& body) {
@@ -62,7 +57,7 @@ void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int
     Value* stop = b.CreateNSWAdd(begin, whole);
     loop_in(unit, scope, at, stop, constant(unit, vectors * lanes), vectors > 1 ? "unrolled" : "vector",
             [&](Scope& inside, Value* base) {
-              std::vector<Scope> scopes = turn(unit, inside, axis, base, lanes, vectors, nullptr);
+              std::vector<Scope> scopes = vectors_from(unit, inside, axis, base, lanes, vectors);
               body(scopes);
             });
     at = stop;
@@ -71,7 +66,7 @@ void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int
   if (divisible(unit, extent_of(unit.kernel, axis), lanes)) return;
   if_in(unit, scope, b.CreateICmpSLT(at, end), [&](Scope& inside) {
     Value* mask = first_lanes(unit, b.CreateSub(end, at), lanes);
-    std::vector<Scope> scopes = turn(unit, inside, axis, at, lanes, 1, mask);
+    std::vector<Scope> scopes = vectors_from(unit, inside, axis, at, lanes, 1, mask);
     body(scopes);
   });
 }

@@ -155,11 +155,58 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
   return source;
 }
 
+// ---- late stores --------------------------------------------------------------------------------------------------
+
+// Of a row, as variables: what the sweep that stores its elements needs of the sweeps before, when it comes late.
+std::vector<std::pair<InstrId, llvm::AllocaInst*>> result_variables(Unit& unit, const Rounds& rounds) {
+  std::vector<std::pair<InstrId, llvm::AllocaInst*>> results;
+  for (const Sweep& sweep : rounds.sweeps)
+    for (const InstrId reduce : sweep.reduces) {
+      Type* type = compute_type_of(unit, unit.kernel.instr(reduce).dtype);
+      results.push_back({reduce, variable(unit, type, "result")});
+      unit.b.CreateStore(llvm::Constant::getNullValue(type), results.back().second);  // ahead of the first row
+    }
+  return results;
+}
+
+// One turn more than there are rows: in each the sweeps over a row, if there is one, and the stores of the row before
+// it.
+void emit_rows_with_late_stores(Unit& unit, Scope& root, const RowPlan& plan, const Rounds& rounds, TaskRange range,
+                                const std::vector<KeptValue>& kept) {
+  auto& b = unit.b;
+  Value* first = b.CreateMul(range.begin, constant(unit, plan.groups));
+  Value* last = minimum_of(unit, b.CreateMul(range.end, constant(unit, plan.groups)),
+                           emit_dim(unit, group_count(unit.kernel, plan)));
+  const auto results = result_variables(unit, rounds);
+  Value* turns = b.CreateAdd(last, constant(unit, 1));
+  loop_in(unit, root, first, turns, constant(unit, 1), "row", [&](Scope& inside, Value* number) {
+    Value* any = b.CreateICmpSGT(number, first);
+    Scope before = child_of(inside, unit);
+    bind_point(unit, before, plan.kept, b.CreateSelect(any, b.CreateSub(number, constant(unit, 1)), first));
+    before.holds_results = true;
+    for (const auto& [reduce, at] : results) before.values[reduce] = b.CreateLoad(at->getAllocatedType(), at);
+    LateStores late(unit, plan, rounds, before, any, kept);
+    late.begin();
+    inside.home = b.GetInsertBlock();
+    if_in(unit, inside, b.CreateICmpSLT(number, last), [&](Scope& now) {
+      std::vector<Scope> rows{child_of(now, unit)};
+      bind_point(unit, rows[0], plan.kept, number);
+      rows[0].holds_results = true;
+      for (std::size_t sweep = 0; sweep + 1 < rounds.sweeps.size(); ++sweep)
+        bind_results(rounds.sweeps[sweep], rows, emit_sweep(unit, plan, rounds, sweep, rows, {}, kept, &late));
+      store_rows(unit, rounds, rows);
+      for (const auto& [reduce, at] : results) b.CreateStore(rows[0].values.at(reduce), at);
+    });
+    late.end();
+  });
+}
+
 }  // namespace
 
 Source emit_reduce(Unit& unit) {
   const Kernel& kernel = unit.kernel;
-  const Rounds rounds = rounds_of(kernel, std::get<ReduceSchedule>(kernel.schedule).online);
+  const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
+  const Rounds rounds = rounds_of(kernel, schedule.online);
   const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty() && !rounds.sweeps[0].online;
   const RowPlan plan = plan_rows(kernel, may_split);
   if (plan.splits > 1) return emit_split(unit, plan, rounds);
@@ -168,6 +215,10 @@ Source emit_reduce(Unit& unit) {
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());
   const std::vector<KeptValue> kept = reserve_kept(unit, rounds, plan.reduced, plan.lanes);
   Scope root = root_scope(unit);
+  if (schedule.late_stores) {
+    emit_rows_with_late_stores(unit, root, plan, rounds, range, kept);
+    return source;
+  }
   for_tasks(unit, root, range, [&](Scope& task, Value* number) {
     for_group_block(unit, task, plan, number, [&](std::vector<Scope>& rows) {
       for (std::size_t sweep = 0; sweep < rounds.sweeps.size(); ++sweep)

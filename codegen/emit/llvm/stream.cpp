@@ -95,43 +95,47 @@ void emit_stores(Unit& unit, std::vector<Scope>& scopes, const std::vector<int>&
     }
 }
 
-void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
-                        const std::function<void(std::vector<Scope>&, bool)>& body) {
+std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes) {
   auto& b = unit.b;
   const Head head = find_head(unit, scope, stores, lanes);
-  if (!head.count)
-    return for_lanes(unit, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll,
-                     [&](std::vector<Scope>& vectors) { body(vectors, false); });
+  if (!head.count) return std::nullopt;
   const std::int64_t step = std::int64_t{lanes.lanes} * lanes.unroll;
   Value* start = b.CreateAdd(lanes.begin, head.count);
   Value* streamed = b.CreateAnd(b.CreateAnd(head.aligned, b.CreateICmpSLT(start, lanes.end)), exceeds_cache(unit));
   Value* turns = b.CreateUDiv(b.CreateSub(lanes.end, start), constant(unit, step));
   Value* stop = b.CreateAdd(start, b.CreateMul(turns, constant(unit, step)));
-  start = b.CreateSelect(streamed, start, lanes.begin);
-  stop = b.CreateSelect(streamed, stop, lanes.begin);
+  return Streamed{lanes, b.CreateSelect(streamed, start, lanes.begin), b.CreateSelect(streamed, stop, lanes.begin)};
+}
 
-  loop_in(unit, scope, start, stop, constant(unit, step), "stream", [&](Scope& inside, Value* base) {
-    std::vector<Scope> vectors;
-    for (int i = 0; i < lanes.unroll; ++i) {
-      vectors.push_back(child_of(inside, unit));
-      Value* first = b.CreateNSWAdd(base, constant(unit, i * lanes.lanes));
-      bind_lanes(vectors.back(), lanes.axis, first, lanes.lanes, nullptr);
-    }
-    body(vectors, true);
-  });
-  // What is before and behind them, all of it when nothing is streamed: vectors of which the last is masked.
+void for_edges(Unit& unit, Scope& scope, const Streamed& streamed,
+               const std::function<void(std::vector<Scope>&)>& body) {
+  auto& b = unit.b;
+  const Lanes& lanes = streamed.lanes;
   loop_in(unit, scope, constant(unit, 0), constant(unit, 2), constant(unit, 1), "edge", [&](Scope& edges, Value* edge) {
     Value* is_first = b.CreateICmpEQ(edge, constant(unit, 0));
-    Value* begin = b.CreateSelect(is_first, lanes.begin, stop);
-    Value* end = b.CreateSelect(is_first, start, lanes.end);
+    Value* begin = b.CreateSelect(is_first, lanes.begin, streamed.stop);
+    Value* end = b.CreateSelect(is_first, streamed.start, lanes.end);
     loop_in(unit, edges, begin, end, constant(unit, lanes.lanes), "masked", [&](Scope& inside, Value* base) {
       Value* mask = first_lanes(unit, b.CreateSub(end, base), lanes.lanes);
       std::vector<Scope> one{child_of(inside, unit)};
       bind_lanes(one[0], lanes.axis, base, lanes.lanes, mask);
-      body(one, false);
+      body(one);
     });
     edges.home = b.GetInsertBlock();
   });
+}
+
+void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
+                        const std::function<void(std::vector<Scope>&, bool)>& body) {
+  const auto masked = [&](std::vector<Scope>& vectors) { body(vectors, false); };
+  const auto streamed = streamed_lanes(unit, scope, stores, lanes);
+  if (!streamed) return for_lanes(unit, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll, masked);
+  loop_in(unit, scope, streamed->start, streamed->stop, constant(unit, std::int64_t{lanes.lanes} * lanes.unroll),
+          "stream", [&](Scope& inside, Value* base) {
+            std::vector<Scope> vectors = vectors_from(unit, inside, lanes.axis, base, lanes.lanes, lanes.unroll);
+            body(vectors, true);
+          });
+  for_edges(unit, scope, *streamed, masked);
 }
 
 }  // namespace tenon::codegen::simd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "codegen/emit/llvm/scope.h"
@@ -31,9 +32,22 @@ Value* may_stream_from(Unit& unit, Scope& corner, const std::vector<int>& stores
 /// the caches; 0 when none can.
 Value* past_line(Unit& unit, Scope& scope, const std::vector<int>& stores, int axis, Value* at);
 
-/// Gives `body` vectors as for_lanes does. Where the kernel's operands exceed the last-level cache and those of
-/// `stores` that are contiguous align with each other, the first and last vector are masked and `body` is told to
-/// stream those between. Without such stores it is for_lanes.
+/// How lanes are stored around the caches: vectors of [begin, start) and [stop, end) are masked, those of
+/// [start, stop), whole turns of `unroll`, go around the caches.
+struct Streamed {
+  Lanes lanes;
+  Value* start = nullptr;
+  Value* stop = nullptr;
+};
+
+/// Where the kernel's operands exceed the last-level cache and those of `stores` that are contiguous align with each
+/// other; elsewhere start and stop are begin. Nothing when none is contiguous.
+std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes);
+/// The vectors that are masked, one by one.
+void for_edges(Unit& unit, Scope& scope, const Streamed& streamed,
+               const std::function<void(std::vector<Scope>&)>& body);
+
+/// Gives `body` vectors as for_lanes does, those that streamed_lanes finds to stream.
 void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
                         const std::function<void(std::vector<Scope>&, bool streaming)>& body);
 

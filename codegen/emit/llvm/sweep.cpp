@@ -77,16 +77,11 @@ void prefetch(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t
 // Accumulators of a reduction: more where little is computed of each element, so that few of them are waited for.
 int vectors_of(const Kernel& kernel, const RowPlan& plan, const Sweep& sweep) {
   constexpr int kLittle = 4;  // issue slots
-  int cost = 0;
-  for (const InstrId id : sweep.instrs) {
-    const Instr& instr = kernel.instr(id);
-    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kLittle + 1 : 0;
-  }
-  return cost <= kLittle && !sweep.online ? 2 * plan.vectors : plan.vectors;
+  return element_cost(kernel, sweep) <= kLittle && !sweep.online ? 2 * plan.vectors : plan.vectors;
 }
 
 Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
-                   const Part& part, const std::vector<KeptValue>& kept) {
+                   const Part& part, const std::vector<KeptValue>& kept, LateStores* late) {
   const Sweep& sweep = rounds.sweeps[number];
   const int vectors = vectors_of(unit.kernel, plan, sweep);
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
@@ -101,14 +96,15 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
     const bool is_part = inner == part.axis;
     Lanes lanes{inner, plan.lanes, vectors, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, inner))};
     if (is_part) std::tie(lanes.begin, lanes.end) = std::tie(part.begin, part.end);
-    for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes,
-                       [&](std::vector<Scope>& turn, bool streaming) {
-                         prefetch(unit, plan, rounds, number, turn);
-                         bind_kept(unit, number, kept, turn);
-                         emit_elements(unit, sweep, turn, accumulators, true, streaming);
-                         keep(unit, number, kept, turn);
-                         if (online) add_online(unit, *online, turn);
-                       });
+    const auto take = [&](std::vector<Scope>& turn, bool streaming) {
+      if (!late) prefetch(unit, plan, rounds, number, turn);
+      bind_kept(unit, number, kept, turn);
+      emit_elements(unit, sweep, turn, accumulators, true, streaming);
+      keep(unit, number, kept, turn);
+      if (online) add_online(unit, *online, turn);
+    };
+    if (late) return late->beside(scopes[0], number, lanes, [&](std::vector<Scope>& turn) { take(turn, false); });
+    for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes, take);
   });
   Partials partials;
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
@@ -125,9 +121,9 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
 }  // namespace
 
 Partials emit_sweep(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
-                    const Part& part, const std::vector<KeptValue>& kept) {
+                    const Part& part, const std::vector<KeptValue>& kept, LateStores* late) {
   return plan.columns ? sweep_columns(unit, plan, rounds.sweeps[number], rows, part)
-                      : sweep_row(unit, plan, rounds, number, rows, part, kept);
+                      : sweep_row(unit, plan, rounds, number, rows, part, kept, late);
 }
 
 }  // namespace tenon::codegen::simd

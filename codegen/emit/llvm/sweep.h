@@ -5,6 +5,7 @@
 
 #include "codegen/emit/llvm/accumulate.h"
 #include "codegen/emit/llvm/kept.h"
+#include "codegen/emit/llvm/late_stores.h"
 #include "codegen/emit/llvm/rows.h"
 #include "codegen/rounds.h"
 
@@ -13,8 +14,9 @@ namespace tenon::codegen::simd {
 /// What the reductions of a sweep have found: [reduction][row].
 using Partials = std::vector<std::vector<Partial>>;
 
-/// Sweep `number` over `rows`, or over a part of each.
+/// Sweep `number` over `rows`, or over a part of each; over a row with `late`, the stores of the row before it, in
+/// turns with it.
 Partials emit_sweep(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
-                    const Part& part, const std::vector<KeptValue>& kept);
+                    const Part& part, const std::vector<KeptValue>& kept, LateStores* late = nullptr);
 
 }  // namespace tenon::codegen::simd

@@ -251,6 +251,7 @@ void emit_if(Unit& unit, Value* condition, const std::function<void()>& body) {
 }
 
 Value* minimum_of(Unit& unit, Value* a, Value* b) { return unit.b.CreateSelect(unit.b.CreateICmpSLT(a, b), a, b); }
+Value* maximum_of(Unit& unit, Value* a, Value* b) { return unit.b.CreateSelect(unit.b.CreateICmpSGT(a, b), a, b); }
 
 Value* ceil_div(Unit& unit, Value* a, std::int64_t divisor) {
   if (divisor == 1) return a;

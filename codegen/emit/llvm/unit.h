@@ -90,6 +90,7 @@ void emit_loop(Unit& unit, Value* begin, Value* end, Value* step, const std::str
 void emit_if(Unit& unit, Value* condition, const std::function<void()>& body);
 
 Value* minimum_of(Unit& unit, Value* a, Value* b);  ///< of signed integers
+Value* maximum_of(Unit& unit, Value* a, Value* b);  ///< of signed integers
 /// ceil(a / divisor) for a >= 0.
 Value* ceil_div(Unit& unit, Value* a, std::int64_t divisor);
 
