@@ -123,6 +123,20 @@ bool is_share(const Kernel& kernel, InstrId id) {
   return is_map(test, ir::Op::equal) && test.args[0] == sum && is_literal(kernel, test.args[1], 0);
 }
 
+bool is_softmax_maximum(const Kernel& kernel, const Instr& reduce) {
+  if (reduce.op != ir::Op::max || !is_real(reduce.dtype)) return false;
+  const std::optional<Online> online = find_online(kernel);
+  if (!online || &kernel.instr(online->maximum) != &reduce || !online->only_shifts || !online->at_most_one)
+    return false;
+  const InstrId weight = kernel.instr(online->sum).args[0], difference = kernel.instr(weight).args[0];
+  std::vector<InstrId> shares{online->sum};
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (is_share(kernel, static_cast<InstrId>(id)) && kernel.body[id].args[0] == weight)
+      shares.push_back(static_cast<InstrId>(id));
+  return only_used_by(kernel, online->shift, {difference}) && only_used_by(kernel, difference, {weight}) &&
+         only_used_by(kernel, weight, shares);
+}
+
 bool element_level(const Kernel& kernel, InstrId instr) {
   return (kernel.instr(instr).depends & reduced_axes(kernel)) != 0;
 }

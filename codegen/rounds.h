@@ -52,6 +52,11 @@ bool is_weight(const Kernel& kernel, InstrId instr);
 /// is 1 or more, where neither is NaN.
 bool is_share(const Kernel& kernel, InstrId instr);
 
+/// Whether `reduce` is the maximum that shifts the exponentials of a softmax, and nothing else of which the result
+/// shows a NaN or a zero's sign: the sum of the exponentials is NaN too, and all that is stored of a row is divided by
+/// that.
+bool is_softmax_maximum(const Kernel& kernel, const Instr& reduce);
+
 /// Issue slots of what the sweep computes of an element, but for its reductions.
 int element_cost(const Kernel& kernel, const Sweep& sweep);
 

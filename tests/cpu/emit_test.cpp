@@ -121,8 +121,9 @@ TEST(CpuEmit, AMaximumOf16IsOneInstructionButForNaN) {
   check_lines(of(target_of("x86-64-v3", 32)), {"llvm.maximum.v8f32"});
 }
 
-// exp(x - shift) over its sum: a quotient by the reciprocal, corrected, where there is an fma.
-TEST(CpuEmit, ASoftmaxDividesOnceARow) {
+// exp(x - shift) over its sum: a quotient by the reciprocal, corrected, where there is an fma. And a maximum that looks
+// at nothing but which is larger, since the sum finds any NaN.
+TEST(CpuEmit, ASoftmaxDividesOnceARowAndItsMaximumIsOneInstruction) {
   const codegen::Target machine = runtime::cpu::host_target();
   for (int bytes = 32; bytes <= machine.vector_bytes; bytes *= 2) {
     KernelBuilder k(ir::KernelClass::reduce);
@@ -139,6 +140,8 @@ TEST(CpuEmit, ASoftmaxDividesOnceARow) {
     const std::string text = runtime::cpu::assembly_text(emit(k.kernel, target), target);
     EXPECT_NE(text.find("vdivss"), std::string::npos) << text;
     EXPECT_EQ(text.find("vdivps"), std::string::npos) << text;
+    EXPECT_EQ(text.find("vrangeps"), std::string::npos) << text;
+    EXPECT_EQ(text.find("vcmpunordps"), std::string::npos) << text;
   }
 }
 

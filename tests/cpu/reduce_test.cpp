@@ -264,6 +264,51 @@ TEST(CpuReduce, ASharedSweepMeetsInfinitiesAndNaN) {
   EXPECT_EQ(to_floats(run(logsumexp(2, 0, DType::f32).kernel, {floats({2, 0}, {})})[0])[0], -kInfinity);
 }
 
+// softmax over r of in[i, r]; `returned`: the exponentials are stored too.
+KernelBuilder softmax(std::int64_t m, std::int64_t n, bool returned = false) {
+  KernelBuilder k(ir::KernelClass::reduce);
+  const Index i = k.axis(m), r = k.axis(n, true);
+  const InstrId x = k.load(k.operand(DType::f32, {m, n}), i * n + r), zero = k.literal(0.0, DType::f32);
+  const InstrId most = k.reduce(Op::max, x, {1}, DType::f32);
+  const InstrId none = k.map(Op::equal, {most, k.literal(-HUGE_VAL, DType::f32)}, DType::bool_);
+  const InstrId shift = k.map(Op::where, {none, zero, most}, DType::f32);
+  const InstrId weight = k.map(Op::exp, {k.map(Op::sub, {x, shift}, DType::f32)}, DType::f32);
+  const InstrId sum = k.reduce(Op::sum, weight, {1}, DType::f32);
+  const InstrId by =
+      k.map(Op::where, {k.map(Op::equal, {sum, zero}, DType::bool_), k.literal(1.0, DType::f32), sum}, DType::f32);
+  k.store(k.map(Op::div, {weight, by}, DType::f32), i * n + r, DType::f32, {m, n});
+  if (returned) k.store(weight, i * n + r, DType::f32, {m, n});
+  return k;
+}
+
+// Its maximum need not see NaN, since the sum does; the exponentials alone would show it.
+TEST(CpuReduce, ASoftmaxWithNaNIsNaNAndSoAreItsExponentials) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  constexpr std::size_t kColumns = 300;
+  for (const std::size_t at : {0, 17, 150, 299}) {
+    std::vector<float> in = numbers(4 * kColumns, -5, 5);
+    in[at] = NAN;
+    std::fill_n(in.begin() + kColumns, kColumns, NAN);
+    std::fill_n(in.begin() + 2 * kColumns, kColumns, -kInfinity);
+    const auto columns_of = [&](const std::vector<float>& out, std::size_t row, auto holds) {
+      const auto begin = out.begin() + static_cast<std::ptrdiff_t>(row * kColumns);
+      return std::all_of(begin, begin + kColumns, holds);
+    };
+    const auto is_nan = [](float y) { return std::isnan(y); };
+    for (const int vector_bytes : {0, 16, 32})
+      for (const bool returned : {false, true}) {
+        const KernelBuilder k = softmax(4, kColumns, returned);
+        const auto outs = run(k.kernel, {floats({4, kColumns}, in)}, {.vector_bytes = vector_bytes});
+        for (const auto& out : outs) {
+          EXPECT_TRUE(columns_of(to_floats(out), 0, is_nan)) << at;
+          EXPECT_TRUE(columns_of(to_floats(out), 1, is_nan));
+          EXPECT_TRUE(columns_of(to_floats(out), 2, [](float y) { return y == 0; }));
+          EXPECT_TRUE(columns_of(to_floats(out), 3, [](float y) { return y > 0 && y <= 1; }));
+        }
+      }
+  }
+}
+
 // The shift does not tell which zero it is; a maximum does.
 TEST(CpuReduce, AMaximumThatIsReturnedHasASweepOfItsOwn) {
   const KernelBuilder k = logsumexp(1, 64, DType::f32, true);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "codegen/emit/llvm/ops.h"
+#include "codegen/rounds.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::simd {
@@ -81,6 +82,8 @@ Partial accumulate(Unit& unit, const Instr& reduce, const Partial& a, const Part
   const DType dtype = element_dtype(unit.kernel, reduce);
   if (carries_index(reduce))
     return choose(unit, beats(unit, dtype, seeks_largest(reduce), element.value, a.value), a, element);
+  if (is_softmax_maximum(unit.kernel, reduce))  // an instruction everywhere
+    return {unit.b.CreateSelect(unit.b.CreateFCmpOGT(element.value, a.value), element.value, a.value), nullptr};
   const std::string_view spelling = ir::text_for(ir::info(reduce.op), dtype).llvm;
   // The element first: an extremum looks at the sign of its first operand, and only `a` is waited for.
   return {emit_spelled(unit, spelling, dtype, {element.value, a.value}), nullptr};
