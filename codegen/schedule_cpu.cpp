@@ -6,6 +6,7 @@
 #include "codegen/dear_values.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/transpose.h"
+#include "codegen/uses.h"
 #include "codegen/vectorize.h"
 
 namespace tenon::codegen {
@@ -112,16 +113,29 @@ bool keeps_dear_values(const Kernel& kernel, const Target& target) {
   return each > 0 && longest <= target.l2_bytes / 2 / each;
 }
 
-// Whether a core's own cache holds what is wanted again while rows are stored late: this row and the next, and of the
-// one before what is kept of it, or else that row too.
-bool holds_rows_ahead(const Kernel& kernel, const Target& target, bool keeps) {
+// Whether a row's elements are still at hand when they are stored late: in a core's own cache, beside the next row and
+// the one behind that, what is kept of them; and in the first level what has to be read again, for the next row's
+// sweeps are bound by that level.
+bool at_hand_when_late(const Kernel& kernel, const Target& target, bool keeps) {
+  const Rounds rounds = rounds_of(kernel);
+  std::vector<bool> kept(kernel.body.size(), false);
   std::int64_t each = 0;
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::load) each += (keeps ? 2 : 3) * element_bytes(kernel, instr.access);
-  if (keeps)
-    for (const DearValue& dear : dear_values(kernel, rounds_of(kernel)))
-      each += computed_bytes(kernel.instr(dear.value).dtype);
-  return each > 0 && kernel.axes.back().extent.bounds(kernel.symbols).max <= target.l2_bytes / each;
+  for (const DearValue& dear : keeps ? dear_values(kernel, rounds) : std::vector<DearValue>{}) {
+    kept[static_cast<std::size_t>(dear.value)] = true;
+    each += computed_bytes(kernel.instr(dear.value).dtype);
+  }
+  const std::uint64_t rows = (std::uint64_t{1} << (kernel.axes.size() - 1)) - 1;
+  const auto is_element = [&](InstrId id) {
+    return kernel.instr(id).kind == InstrKind::load && element_level(kernel, id);
+  };
+  for (InstrId id = 0; id < static_cast<InstrId>(kernel.body.size()); ++id)
+    if (is_element(id))
+      each += ((kernel.instr(id).depends & rows) != 0 ? 2 : 1) * element_bytes(kernel, kernel.instr(id).access);
+  const std::vector<InstrId> late = needed(kernel, sweep_roots(kernel, rounds.sweeps.back()), kept);
+  const bool again = std::any_of(late.begin(), late.end(),
+                                 [&](InstrId id) { return is_element(id) && (kernel.instr(id).depends & rows) != 0; });
+  const std::int64_t longest = kernel.axes.back().extent.bounds(kernel.symbols).max;
+  return each > 0 && longest <= (again ? target.l1_bytes : target.l2_bytes) / each;
 }
 
 // Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
@@ -155,7 +169,7 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   schedule.persistent = !columns && keeps_dear_values(kernel, target);
   schedule.online = !columns && shares_the_only_sweep(kernel);
   schedule.late_stores = target.late_stores && schedule.streaming && stores_may_be_late(kernel, schedule) &&
-                         holds_rows_ahead(kernel, target, schedule.persistent);
+                         at_hand_when_late(kernel, target, schedule.persistent);
   return schedule;
 }
 

@@ -147,6 +147,12 @@ TEST(LateStores, WhereItIsDone) {
   EXPECT_FALSE(stores_late("graph g(x: f32[64, 4096]) { y = softmax(x); return y }", {.l3_bytes = 64 << 20}));
   // A core's own cache does not hold two rows and what is kept of a third.
   EXPECT_FALSE(stores_late("graph g(x: f32[8, 4000000]) { y = softmax(x); return y }"));
+  // What is not kept has to be read again, which the first level must hold.
+  for (const int n : {512, 16384})
+    EXPECT_EQ(stores_late(fmt::format("graph g(x: f32[64, {0}], w: f32[{0}], b: f32[{0}]) {{ y = layer_norm(x, w, b);"
+                                      " return y }}",
+                                      n)),
+              n == 512);
   // Elements that are stored as the row is read.
   EXPECT_FALSE(
       stores_late("graph g(x: f32[64, 4096]) { e = exp(x); y = div(e, sum(e, axis=1, keepdims=true)); return e, y }"));
