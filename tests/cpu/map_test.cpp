@@ -87,6 +87,36 @@ TEST(CpuMap, MathRoutinesStayWithinFourUlps) {
   worst_ulps(Op::sinh, x, [](double v) { return std::sinh(v); });
 }
 
+// out[i] = 1 + tanh(in[i]); `returned`: the tanh too.
+KernelBuilder one_plus_tanh(std::int64_t n, bool returned = false) {
+  KernelBuilder k(ir::KernelClass::map);
+  const Index i = k.axis(n);
+  const InstrId tanh = k.map(Op::tanh, {k.load(k.operand(DType::f32, {n}), i)}, DType::f32);
+  k.store(k.map(Op::add, {k.literal(1.0, DType::f32), tanh}, DType::f32), i, DType::f32, {n});
+  if (returned) k.store(tanh, i, DType::f32, {n});
+  return k;
+}
+
+// A quotient, which does not lose what a tanh near -1 leaves, unless the tanh is there anyway.
+TEST(CpuMap, OnePlusTanhKeepsWhatIsLeft) {
+  const std::vector<float> x = spread_of_magnitudes();
+  const auto n = static_cast<std::int64_t>(x.size());
+  for (const int vector_bytes : {0, 16, 32}) {
+    const auto out = to_floats(run(one_plus_tanh(n).kernel, {floats({n}, x)}, {.vector_bytes = vector_bytes})[0]);
+    const auto both = run(one_plus_tanh(n, true).kernel, {floats({n}, x)}, {.vector_bytes = vector_bytes});
+    const std::vector<float> sum = to_floats(both[0]), tanh = to_floats(both[1]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double expected = 2 / (1 + std::exp(-2 * static_cast<double>(x[i])));
+      if (x[i] < -20) {
+        EXPECT_LE(std::fabs(out[i]), 1e-17);
+      } else {
+        EXPECT_LE(ulps(out[i], expected), x[i] < -1 ? 4 : 2) << x[i];
+      }
+      EXPECT_LE(ulps(sum[i], 1 + static_cast<double>(tanh[i])), 0.5);
+    }
+  }
+}
+
 TEST(CpuMap, TanhKeepsTheSignOfZero) {
   const auto out = to_floats(run(unary(Op::tanh, 2).kernel, {floats({2}, {-0.0F, 0.0F})})[0]);
   EXPECT_TRUE(std::signbit(out[0]));

@@ -5,6 +5,7 @@
 
 #include "codegen/emit/llvm/ops.h"
 #include "codegen/rounds.h"
+#include "codegen/uses.h"
 #include "ir/check.h"
 
 namespace tenon::codegen::simd {
@@ -100,9 +101,32 @@ Value* emit_literal(Unit& unit, const Instr& instr) {
   return llvm::ConstantInt::getSigned(type, integer);
 }
 
+// What `id` adds to 1 where it does nothing but that, in f32, with a tanh of which nothing else is made: the tanh; -1
+// elsewhere.
+InstrId tanh_beside_one(const Kernel& kernel, InstrId id) {
+  const Instr& sum = kernel.instr(id);
+  if (sum.kind != InstrKind::map || sum.op != ir::Op::add || compute_type(sum.dtype) != DType::f32) return -1;
+  for (const int side : {0, 1}) {
+    const InstrId tanh = sum.args[static_cast<std::size_t>(side)];
+    const Instr &candidate = kernel.instr(tanh), &one = kernel.instr(sum.args[static_cast<std::size_t>(1 - side)]);
+    if (candidate.kind != InstrKind::map || candidate.op != ir::Op::tanh || one.kind != InstrKind::literal) continue;
+    if (std::visit([](auto value) { return static_cast<double>(value); }, one.literal) != 1) continue;
+    const auto uses = [&](const std::vector<InstrId>& operands) {
+      return std::count(operands.begin(), operands.end(), tanh);
+    };
+    std::ptrdiff_t count = 0;
+    for (const Instr& instr : kernel.body) count += uses(operands_of(instr));
+    for (const Store& store : kernel.stores) count += uses(roots_of(store));
+    if (count == 1) return tanh;
+  }
+  return -1;
+}
+
 Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
   const Instr& instr = unit.kernel.instr(id);
   auto& b = unit.b;
+  if (const InstrId tanh = tanh_beside_one(unit.kernel, id); tanh >= 0)
+    return emit_one_plus_tanh(unit, evaluate(unit, scope, unit.kernel.instr(tanh).args[0]));
   std::vector<Value*> args;
   for (const InstrId arg : instr.args) args.push_back(evaluate(unit, scope, arg));
   switch (instr.kind) {
