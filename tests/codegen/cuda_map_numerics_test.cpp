@@ -264,6 +264,31 @@ TEST(CudaMapNumerics, WideOffsetsGiveTheSame) {
   expect_right("graph g(x: f32[rows, 12]) { y = add(transpose(x), 1.0); return y }", {{"rows", 8}}, widen);
 }
 
+// Wherever both are wanted: of each point, of vectors, of what stands still along them, and of a row before and after
+// its reduction, where one of the two is there already.
+TEST(CudaMapNumerics, SineAndCosineOfOneValueAreOneCall) {
+  for (const char* dtype : {"f32", "f64", "bf16"}) {
+    const std::string type(dtype), call = type == "f64" ? "  sincos(v" : "  sincosf(v";
+    const auto calls = [&](const CudaKernel& run) {
+      int count = 0;
+      for (std::size_t at = 0; (at = run.source.text.find(call, at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
+    EXPECT_EQ(calls(expect_right("graph g(x: " + type +
+                                 "[64]) { y = sub(sin(x), cos(x)); z = cos(add(x, 1)); return y, z }")),
+              1);
+    // vectors, and what is left behind them
+    EXPECT_EQ(calls(expect_right("graph g(x: " + type + "[13, 3]) { y = sub(cos(x), sin(x)); return y }")), 2);
+    EXPECT_EQ(calls(expect_right("graph g(x: " + type + "[16, 1], t: " + type +
+                                 "[16, 8]) { y = add(mul(sin(x), t), mul(cos(x), neg(t))); return y }")),
+              1);
+    EXPECT_GE(calls(expect_right(
+                  "graph g(x: " + type +
+                  "[5, 64]) { s = sin(x); y = add(mul(cos(x), sum(s, axis=1, keepdims=true)), s); return y }")),
+              1);
+  }
+}
+
 TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
   expect_right("graph g(x: bf16[n]) { y = mul(x, x); return y }", {{"n", 1003}},
                [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/emit/cuda/definitions.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
@@ -35,9 +36,7 @@ std::string parameter(const Emission& e, InstrId value) {
 void emit_function(Writer& out, const Emission& e, const std::string& name, const std::string& given,
                    const Region& region, const std::string& result) {
   out.open(fmt::format("const auto {} = [&]({}) -> {} {{", name, given, e.real));
-  for (InstrId id : region)
-    if (e.kernel.instr(id).kind != InstrKind::literal)
-      out.line(definition(e.kernel, id, e.names), comment(e.kernel.instr(id)));
+  define(out, e.kernel, region, e.names);
   out.line(fmt::format("return {};", result));
   out.close("};");
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/emit/cuda/definitions.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/vectors.h"
@@ -21,8 +22,11 @@ bool contains(const std::vector<int>& list, int what) {
   return std::find(list.begin(), list.end(), what) != list.end();
 }
 
-void define(Writer& out, const Kernel& kernel, InstrId id, const Names& names) {
-  if (kernel.instr(id).kind != InstrKind::literal) out.line(definition(kernel, id, names), comment(kernel.instr(id)));
+// What is computed of the points, rather than there already.
+std::vector<InstrId> computed(const Points& points) {
+  std::vector<InstrId> instrs = points.instrs;
+  std::erase_if(instrs, [&](InstrId id) { return contains(points.held, id); });
+  return instrs;
 }
 
 bool store_varies(const Kernel& kernel, const Store& store, const Points& points) {
@@ -153,11 +157,12 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
   }
   out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", points.vector));
   const Names names = points.flat ? emit_advance(out, kernel, points) : at_point(names_of(kernel), points.axis, "j");
+  const std::vector<InstrId> scope = computed(points);
   for (InstrId id : points.instrs) {
     if (!varies(kernel, id, points)) continue;
     const Instr& instr = kernel.instr(id);
     if (!contains(vectors, id)) {
-      define(out, kernel, id, names);
+      define(out, kernel, id, scope, names);
       continue;
     }
     out.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, held_value(kernel, points, id, "j")),
@@ -184,6 +189,7 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
 
 void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
   const Names names = names_of(kernel);
+  const std::vector<InstrId> scope = computed(points);
   std::vector<InstrId> vectors = points.held;
   for (InstrId id : points.instrs) {
     if (!varies(kernel, id, points) && contains(points.held, id)) {
@@ -191,7 +197,7 @@ void emit_vector(Writer& out, const Kernel& kernel, const Points& points) {
                            held_value(kernel, points, id, "0")),
                comment(kernel.instr(id)));
     } else if (!varies(kernel, id, points)) {
-      define(out, kernel, id, names);
+      define(out, kernel, id, scope, names);
     } else if (!contains(vectors, id)) {
       const std::string vector = vector_definition(kernel, id, points, names);
       if (vector.empty()) continue;
@@ -250,7 +256,7 @@ void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
   std::vector<InstrId> roots;
   for (InstrId load : points.held)
     for (InstrId operand : operands_of(kernel.instr(load))) roots.push_back(operand);
-  for (InstrId id : needed(kernel, roots, std::vector<bool>(kernel.body.size(), false))) define(out, kernel, id, names);
+  define(out, kernel, needed(kernel, roots, std::vector<bool>(kernel.body.size(), false)), names);
   for (InstrId load : points.held) {
     const Access& access = kernel.instr(load).access;
     out.line(fmt::format("x{}{} = {};", load, points.held_index,
@@ -269,13 +275,14 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
   if (points.vector > 1) {
     emit_vector(out, kernel, points);
   } else {
+    const std::vector<InstrId> scope = computed(points);
     for (InstrId id : points.instrs) {
       if (contains(points.held, id)) {
         out.line(fmt::format("const {} v{} = {};", value_type(kernel.instr(id).dtype), id,
                              held_value(kernel, points, id, "0")),
                  comment(kernel.instr(id)));
       } else {
-        define(out, kernel, id, names_of(kernel));
+        define(out, kernel, id, scope, names_of(kernel));
       }
     }
     for (InstrId reduce : points.reduces)

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda/definitions.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
@@ -118,9 +119,7 @@ std::string row_condition(const Rows& rows, const Team& team) {
 }
 
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs) {
-  for (InstrId id : instrs)
-    if (rows.kernel.instr(id).kind != InstrKind::literal)
-      out.line(definition(rows.kernel, id, rows.names), comment(rows.kernel.instr(id)));
+  define(out, rows.kernel, instrs, rows.names);
 }
 
 void emit_result(Writer& out, const Rows& rows, InstrId id, const std::string& accumulated) {

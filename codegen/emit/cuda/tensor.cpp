@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/emit/cuda/definitions.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/names.h"
@@ -16,9 +17,9 @@ namespace {
 void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
                  const TileAccess& access, int axis) {
   const Names names = names_of(kernel);
-  for (InstrId id : part.region)
-    if (id != part.value && kernel.instr(id).kind != InstrKind::literal)
-      out.line(definition(kernel, id, names), comment(kernel.instr(id)));
+  Region region = part.region;
+  std::erase(region, part.value);
+  define(out, kernel, region, names);
   const Access& load = kernel.instr(part.value).access;
   if (access.async) {
     out.line(fmt::format("return {};", address(kernel, load, names)));
