@@ -84,6 +84,7 @@ class CpuBackend final : public Backend {
       : target_(host_target()), cache_(std::move(cache)), version_(options.tenon_version) {
     target_.late_stores = options.late_stores;
     if (options.threads > 0) target_.threads = options.threads;
+    if (options.l3_bytes > 0) target_.l3_bytes = options.l3_bytes;
   }
 
   const codegen::Target& target() const override { return target_; }

@@ -1,6 +1,7 @@
 // The CPU target: emit_llvm, LLVM ORC, the kernel cache, and oneTBB.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +13,7 @@ struct BackendOptions {
   int threads = 0;            ///< 0: as many as the process may use
   std::string tenon_version;  ///< part of every cache key
   bool late_stores = true;    ///< codegen::Target::late_stores
+  std::int64_t l3_bytes = 0;  ///< 0: the machine's; what kernels take for it: results beyond go around the caches
 };
 
 std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache);

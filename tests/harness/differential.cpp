@@ -137,7 +137,7 @@ ir::HostArray to_host(const Array& array) { return {array.dtype, array.shape, ar
 namespace {
 
 Executable executable_of(const ir::Graph& graph, const std::string& target, const Options& options) {
-  if (target != "cuda_on_host") return compile(Graph(graph), target, options);
+  if (target != "cuda_on_host" && target != "cpu_streaming") return compile(Graph(graph), target, options);
   const auto backend = backend_of(target);
   return src::make_executable(src::plan(graph, *backend, options), backend, options);
 }

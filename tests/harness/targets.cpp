@@ -4,8 +4,12 @@
 #include <cstdlib>
 #include <map>
 
+#include "runtime/cache.h"
 #include "src/pipeline.h"
 #include "tests/harness/cuda_on_host.h"
+#ifdef TENON_WITH_CPU
+#include "runtime/cpu/backend.h"
+#endif
 
 namespace tenon::test {
 namespace {
@@ -17,6 +21,13 @@ struct Opened {
 
 Opened open(const std::string& target) {
   if (target == "cuda_on_host") return {cuda_on_host_backend(), ""};
+#ifdef TENON_WITH_CPU
+  if (target == "cpu_streaming") {
+    runtime::cpu::BackendOptions options;
+    options.l3_bytes = 1;
+    return {runtime::cpu::make_backend(options, std::make_shared<runtime::KernelCache>(nullptr)), ""};
+  }
+#endif
   Options options = default_options();
   options.cache = false;
   try {

@@ -1,8 +1,8 @@
 // Random graphs: fused = unfused = interpreter. A fresh seed each run; a failure prints it with the smallest graph.
 //   TENON_RANDOM_COUNT   how many graphs (all shards together); default 600
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
-//   TENON_RANDOM_TARGET  cpu (default) or cuda; cuda_on_host: the text for a GPU as host code, slowly; sm_90a and the
-//                        like: the kernels are built, and not run
+//   TENON_RANDOM_TARGET  cpu (default) or cuda; cuda_on_host: the text for a GPU as host code, slowly; cpu_streaming:
+//                        results go around the caches; sm_90a and the like: the kernels are built, and not run
 //   TENON_RANDOM_TRACE   1: print each graph before it runs, to see which one crashes
 #include <fmt/format.h>
 #include <gtest/gtest.h>
