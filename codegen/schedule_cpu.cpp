@@ -139,10 +139,12 @@ bool at_hand_when_late(const Kernel& kernel, const Target& target, bool keeps) {
 }
 
 // Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
-// see the sign of a zero.
+// see the sign of a zero. What is the same for a whole vector is computed ahead of the vectors, and so of the shifts.
 bool shares_the_only_sweep(const Kernel& kernel) {
   const std::optional<Online> online = find_online(kernel);
-  return online && online->only_shifts && rounds_of(kernel, true).sweeps.size() == 1;
+  if (!online || !online->only_shifts || rounds_of(kernel, true).sweeps.size() != 1) return false;
+  const InstrId weight = kernel.instr(online->sum).args[0];
+  return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
 }
 
 constexpr std::int64_t kColumnPart = 256;  // rows of memory of which a thread's pages are at hand together

@@ -290,5 +290,10 @@ TEST(CudaReduceNumerics, WideOffsetsGiveTheSame) {
                [](Kernel& kernel) { kernel.wide_index = true; });
 }
 
+// Elements that are the same all along the inner of the two axes.
+TEST(CudaReduceNumerics, AnOnlineSumOfElementsThatStandForWholeRows) {
+  expect_right("graph g(x: f32[64, 1], i: i64[31]) { y = logsumexp(take(tanh(x), i, axis=1)); return y }");
+}
+
 }  // namespace
 }  // namespace tenon::codegen

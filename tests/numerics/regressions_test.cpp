@@ -216,6 +216,16 @@ TEST_P(Regressions, OneElementChosenFromCopiesOfItself) {
   })");
 }
 
+// Each element stands in a whole row of the two that are reduced, so that its exponential was computed ahead of the
+// shift that a sum and a maximum in one sweep find row by row.
+TEST_P(Regressions, AnOnlineSumOfElementsThatStandForWholeRows) {
+  check(R"(graph online(x: f32[64, 1], i: i64[31]) {
+    y = logsumexp(take(tanh(x), i, axis=1))
+    z = logsumexp(take(exp(x), i, axis=1), axis=1)
+    return y, z
+  })");
+}
+
 // The planner's number of a place that a view moves to is made of those of the views behind it: it once overflowed.
 TEST_P(Regressions, APaddedDifferenceOfRows) {
   check(R"(graph padded(x: f16[8, 2, 17]) {
