@@ -29,6 +29,7 @@ class Matcher {
     find_shift();
     find_sum();
     find_scores();
+    check_compute_types();
     collect();
     check_escapes();
     check_layouts();
@@ -189,6 +190,17 @@ class Matcher {
         });
     if (found_.scores < 0)
       no_match("no-scores", fmt::format("{} does not come from a matmul by maps", name(found_.score)));
+  }
+
+  // A kernel has one place for a block's scores and for the weights that they become.
+  void check_compute_types() const {
+    const Node &scores = graph_.node(found_.scores), &mix = graph_.node(found_.mix);
+    const auto computed_in = [&](ValueId value) { return compute_type(graph_.type(value).dtype); };
+    const DType first = computed_in(scores.operands[0]);
+    for (ValueId value : {scores.operands[1], found_.score, found_.weight, mix.operands[0], mix.operands[1]})
+      if (computed_in(value) != first)
+        no_match("types", fmt::format("the scores are computed in {} and {} in {}", name_of(first), name(value),
+                                      name_of(computed_in(value))));
   }
 
   // The nodes on paths from the first matmul to the second, and to the sum (which may divide only afterwards).

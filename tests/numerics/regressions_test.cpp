@@ -226,6 +226,14 @@ TEST_P(Regressions, AnOnlineSumOfElementsThatStandForWholeRows) {
   })");
 }
 
+// Products in f64 whose softmax is in f32: an attention has one place for both.
+TEST_P(Regressions, AttentionOfProductsThatAreRoundedToAnotherType) {
+  check(R"(graph mixed(q: f64[3, 16], k: f64[16, 100], v: f32[100, 2]) {
+    y = matmul(softmax(matmul(q, k, dtype=f32)), v)
+    return y
+  })");
+}
+
 // The planner's number of a place that a view moves to is made of those of the views behind it: it once overflowed.
 TEST_P(Regressions, APaddedDifferenceOfRows) {
   check(R"(graph padded(x: f16[8, 2, 17]) {
