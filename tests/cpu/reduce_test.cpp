@@ -116,6 +116,28 @@ TEST(CpuReduce, SplitArgmaxStillFindsTheFirst) {
   EXPECT_EQ(argmax_of(x)[0], 650001);
 }
 
+// What is ahead of the first aligned vector is stored last, and seen last.
+TEST(CpuReduce, TheFirstOfEqualExtremesIsFoundBesideStreamedResults) {
+  for (const std::int64_t n : {40, 129, 1000}) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(3), r = k.axis(n, true);
+    const InstrId x = k.load(k.operand(DType::f32, {3, n}), i * n + r);
+    k.store(k.map(Op::neg, {x}, DType::f32), i * n + r, DType::f32, {3, n});
+    k.store(k.reduce(Op::argmax, x, {1}, DType::i64), i, DType::i64, {3});
+    std::vector<float> in(static_cast<std::size_t>(3 * n), 1.0F);
+    for (std::int64_t at = n + 2; at < 3 * n; at += 5) in[static_cast<std::size_t>(at)] = 2;  // row 0 has none
+    for (const std::size_t misalign : {0, 4, 36}) {
+      const auto outs = run(k.kernel, {floats({3, n}, in)}, {.l3_bytes = 1, .misalign = misalign});
+      for (std::int64_t row = 0; row < 3; ++row) {
+        const auto begin = in.begin() + row * n;
+        EXPECT_EQ(values_of<std::int64_t>(outs[1])[static_cast<std::size_t>(row)],
+                  std::max_element(begin, begin + n) - begin)
+            << n << " " << misalign;
+      }
+    }
+  }
+}
+
 TEST(CpuReduce, ArgminOfIntegersInColumns) {
   std::vector<std::int32_t> x(7 * 20, 9);
   x[3 * 20 + 4] = x[5 * 20 + 4] = -2;

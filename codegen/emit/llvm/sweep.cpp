@@ -18,12 +18,15 @@ Value* element_number(Unit& unit, Scope& scope, const Instr& reduce) {
   return splat(unit, evaluate_index(unit, scope, linearize(coordinates, shape)), scope.lanes);
 }
 
-void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Accumulator& accumulator, bool masked) {
+// `in_order`: elements come by their number. Where they do not, of equal extremes it is the number that counts.
+void accumulate_element(Unit& unit, Scope& scope, const Instr& reduce, const Accumulator& accumulator, bool masked,
+                        bool in_order) {
   Partial element{evaluate_lanes(unit, scope, reduce.args[0]), nullptr};
   if (masked && scope.mask)
     element.value = unit.b.CreateSelect(scope.mask, element.value, identity_of(unit, reduce, scope.lanes).value);
   if (carries_index(reduce)) element.index = element_number(unit, scope, reduce);
-  write(unit, accumulator, accumulate(unit, reduce, read(unit, accumulator), element));
+  const auto combine = in_order ? accumulate : merge;
+  write(unit, accumulator, combine(unit, reduce, read(unit, accumulator), element));
 }
 
 // Whether reduction number r is the maximum of an online sum, which is not accumulated here.
@@ -31,10 +34,11 @@ bool is_online(const Sweep& sweep, std::size_t r) { return sweep.online && sweep
 
 // What one sweep does at each of `scopes`; accumulators[r][s] belongs to reduction r and scope s.
 void emit_elements(Unit& unit, const Sweep& sweep, std::vector<Scope>& scopes,
-                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked, bool streaming = false) {
+                   const std::vector<std::vector<Accumulator>>& accumulators, bool masked, bool in_order,
+                   bool streaming = false) {
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (std::size_t s = 0; s < scopes.size() && !is_online(sweep, r); ++s)
-      accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked);
+      accumulate_element(unit, scopes[s], unit.kernel.instr(sweep.reduces[r]), accumulators[r][s], masked, in_order);
   emit_stores(unit, scopes, sweep.stores, streaming);
 }
 
@@ -51,7 +55,7 @@ Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std:
     for (std::size_t s = 0; s < rows.size(); ++s)
       accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
   for_points(unit, pointers_to(rows), plan.reduced, part,
-             [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false); });
+             [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false, true); });
   Partials partials(sweep.reduces.size());
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
@@ -90,6 +94,7 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
       accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
   std::optional<OnlineSum> online;
   if (sweep.online) online = make_online(unit, *sweep.online, plan.lanes);
+  const bool in_order = !plan.streaming || sweep.stores.empty();  // else the ends of a row come last
   const int inner = plan.reduced.back();
   const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
   for_points(unit, pointers_to(rows), outer, part, [&](std::vector<Scope>& scopes) {
@@ -99,7 +104,7 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
     const auto take = [&](std::vector<Scope>& turn, bool streaming) {
       if (!late) prefetch(unit, plan, rounds, number, turn);
       bind_kept(unit, number, kept, turn);
-      emit_elements(unit, sweep, turn, accumulators, true, streaming);
+      emit_elements(unit, sweep, turn, accumulators, true, in_order, streaming);
       keep(unit, number, kept, turn);
       if (online) add_online(unit, *online, turn);
     };
