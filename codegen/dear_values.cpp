@@ -9,14 +9,13 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kDear = 8;  // issue slots: more than a store and a load of a cache
-constexpr int kRandom = 80;
 constexpr int kMostCost = 1000;
 
 int own_cost(const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::map: return ir::info(instr.op).cost;
     case InstrKind::round: return 2;
-    case InstrKind::random: return kRandom;
+    case InstrKind::random: return kRandomCost;
     case InstrKind::literal:
     case InstrKind::load:
     case InstrKind::index:

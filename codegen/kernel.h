@@ -52,6 +52,8 @@ enum class InstrKind : std::uint8_t {
   contract,  ///< sum over `axes` of args[0] * args[1], accumulated in f32 (f64 for f64)
 };
 
+constexpr int kRandomCost = 80;  ///< issue slots of InstrKind::random, as OpInfo::cost of a map
+
 struct Instr {
   InstrKind kind = InstrKind::literal;
   DType dtype = DType::f32;  ///< the graph's dtype of the value

@@ -142,11 +142,10 @@ bool element_level(const Kernel& kernel, InstrId instr) {
 }
 
 int element_cost(const Kernel& kernel, const Sweep& sweep) {
-  constexpr int kRandom = 80;
   int cost = 0;
   for (const InstrId id : sweep.instrs) {
     const Instr& instr = kernel.instr(id);
-    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandom : 0;
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandomCost : 0;
   }
   return cost;
 }

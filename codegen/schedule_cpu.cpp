@@ -25,7 +25,7 @@ int lanes_for(const Kernel& kernel, const Target& target) {
 int body_cost(const Kernel& kernel) {
   int cost = 0;
   for (const Instr& instr : kernel.body)
-    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? 80 : 1;
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandomCost : 1;
   return cost;
 }
 

@@ -70,8 +70,6 @@ Value* element_row(Unit& unit, const Block& block, Value* base, Value* row) {
 
 // ---- the keys that a block sees -----------------------------------------------------------------------------------
 
-Value* larger(Unit& unit, Value* a, Value* b) { return unit.b.CreateSelect(unit.b.CreateICmpSGT(a, b), a, b); }
-
 // All keys from the first to the last that some query of [i0, i1) sees. All of them where none is seen, so that such
 // rows get what the body makes of a row of -inf.
 Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
@@ -86,7 +84,7 @@ Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
     if (bound.upper) {
       end = minimum_of(unit, end, b.CreateAdd(limit, constant(unit, 1)));
     } else {
-      begin = larger(unit, begin, limit);
+      begin = maximum_of(unit, begin, limit);
     }
   }
   if (block.parts.bounds.empty()) return {block.parts.j, begin, end};
@@ -175,7 +173,7 @@ void emit_products(Unit& unit, Scope& task, const Block& block, const Span& keys
   loop_in(unit, task, keys.begin, keys.end, constant(unit, block.keys), "keys", [&](Scope& inside, Value* j) {
     const Span some{keys.axis, j, minimum_of(unit, b.CreateAdd(j, constant(unit, block.keys)), keys.end)};
     Value* depth = emit_dim(unit, extent_of(unit.kernel, block.parts.d));
-    Value* stop = larger(unit, depth, constant(unit, 1));  // an empty sum is written as 0
+    Value* stop = maximum_of(unit, depth, constant(unit, 1));  // an empty sum is written as 0
     loop_in(unit, inside, constant(unit, 0), stop, constant(unit, block.depth), "depth", [&](Scope& part, Value* d) {
       const Span span{block.parts.d, d, minimum_of(unit, b.CreateAdd(d, constant(unit, block.depth)), depth)};
       pack(unit, part, block.parts.k.value, some, span, block.lanes, block.type, block.packed, block.score.a_row);
@@ -215,7 +213,7 @@ void emit_weights(Unit& unit, Rows& rows, const Block& block, const Span& keys) 
 void emit_mix(Unit& unit, Scope& task, const Block& block, const Span& keys) {
   auto& b = unit.b;
   Value* width = emit_dim(unit, extent_of(unit.kernel, block.parts.e));
-  Value* stop = larger(unit, keys.end, b.CreateAdd(keys.begin, constant(unit, 1)));
+  Value* stop = maximum_of(unit, keys.end, b.CreateAdd(keys.begin, constant(unit, 1)));
   loop_in(unit, task, keys.begin, stop, constant(unit, block.keys), "keys", [&](Scope& inside, Value* j) {
     const Span some{keys.axis, j, minimum_of(unit, b.CreateAdd(j, constant(unit, block.keys)), keys.end)};
     loop_in(
