@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tests/cpu/kernels.h"
 
@@ -225,6 +226,34 @@ TEST(CpuReduce, SoftmaxKeepsItsExponentialsAndStreamsItsResults) {
             sum += std::exp(static_cast<double>(in[c]));
           for (std::size_t c = first; c < first + static_cast<std::size_t>(n); ++c)
             ASSERT_NEAR(out[c], std::exp(static_cast<double>(in[c])) / sum, 2e-6) << n << " " << c;
+        }
+      }
+  }
+}
+
+// Where a sweep both streams and keeps, the ends of the row come last: the first of them, which is no whole vector,
+// must leave what is kept of the elements behind it.
+TEST(CpuReduce, TheEndsOfARowThatIsStreamedLeaveWhatIsKept) {
+  for (const std::int64_t n : {40, 129, 1000}) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(3), r = k.axis(n, true);
+    const InstrId x = k.load(k.operand(DType::f32, {3, n}), i * n + r);
+    const InstrId e = k.map(Op::exp, {x}, DType::f32);
+    k.store(e, i * n + r, DType::f32, {3, n});
+    k.store(k.map(Op::mul, {e, k.reduce(Op::sum, e, {1}, DType::f32)}, DType::f32), i * n + r, DType::f32, {3, n});
+    const std::vector<float> in = numbers(static_cast<std::size_t>(3 * n), -2, 2);
+    for (const int vector_bytes : {0, 32})
+      for (const std::size_t misalign : {0, 4, 36}) {
+        const RunOptions options{.vector_bytes = vector_bytes, .l3_bytes = 1, .misalign = misalign};
+        const auto outs = run(k.kernel, {floats({3, n}, in)}, options);
+        const std::vector<float> kept = to_floats(outs[0]), scaled = to_floats(outs[1]);
+        for (std::size_t row = 0; row < 3; ++row) {
+          const auto begin = kept.begin() + static_cast<std::ptrdiff_t>(row) * n;
+          const double sum = std::accumulate(begin, begin + n, 0.0);
+          for (std::size_t c = row * static_cast<std::size_t>(n); c < (row + 1) * static_cast<std::size_t>(n); ++c) {
+            ASSERT_NEAR(kept[c], std::exp(static_cast<double>(in[c])), 1e-5 * kept[c]) << n << " " << c;
+            ASSERT_NEAR(scaled[c], kept[c] * sum, 1e-5 * scaled[c]) << n << " " << c;
+          }
         }
       }
   }

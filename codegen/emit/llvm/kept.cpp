@@ -23,7 +23,7 @@ std::vector<KeptValue> reserve_kept(Unit& unit, const Rounds& rounds, const std:
   if (!std::get<ReduceSchedule>(unit.kernel.schedule).persistent) return {};
   auto& b = unit.b;
   const std::vector<DearValue> values = dear_values(unit.kernel, rounds);
-  // A vector may begin anywhere in the row, and is written as a whole.
+  // A vector may begin anywhere in the row, and is read as a whole.
   Value* elements = b.CreateAdd(emit_dim(unit, extent_of(unit.kernel, reduced.back())), constant(unit, lanes));
   Value* bytes = b.CreateMul(elements, constant(unit, kElementBytes));
   Value* memory = thread_scratch(unit, b.CreateMul(bytes, constant(unit, static_cast<std::int64_t>(values.size()))));
@@ -45,10 +45,16 @@ void bind_kept(Unit& unit, std::size_t sweep, const std::vector<KeptValue>& all,
 
 void keep(Unit& unit, std::size_t sweep, const std::vector<KeptValue>& all, std::vector<Scope>& scopes) {
   for (const KeptValue& kept : all)
-    for (Scope& scope : scopes)
-      if (kept.what.sweep == sweep)
-        unit.b.CreateAlignedStore(evaluate_lanes(unit, scope, kept.what.value), address_of(unit, scope, kept),
-                                  llvm::Align(1));
+    for (Scope& scope : scopes) {
+      if (kept.what.sweep != sweep) continue;
+      Value* value = evaluate_lanes(unit, scope, kept.what.value);
+      Value* address = address_of(unit, scope, kept);
+      if (scope.mask) {
+        unit.b.CreateMaskedStore(value, address, llvm::Align(1), scope.mask);
+      } else {
+        unit.b.CreateAlignedStore(value, address, llvm::Align(1));
+      }
+    }
 }
 
 }  // namespace tenon::codegen::simd

@@ -19,7 +19,8 @@ std::vector<KeptValue> reserve_kept(Unit& unit, const Rounds& rounds, const std:
 
 /// Gives `scopes`, whose lanes lie along the row, what earlier sweeps than `sweep` kept.
 void bind_kept(Unit& unit, std::size_t sweep, const std::vector<KeptValue>& all, std::vector<Scope>& scopes);
-/// Keeps what sweep number `sweep` computes. A vector that is partly masked is written as a whole.
+/// Keeps what sweep number `sweep` computes: of a masked vector only its elements, for what lies behind them may have
+/// been kept before, where the ends of a row come last.
 void keep(Unit& unit, std::size_t sweep, const std::vector<KeptValue>& all, std::vector<Scope>& scopes);
 
 }  // namespace tenon::codegen::simd
