@@ -40,8 +40,11 @@ std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, co
 
 std::shared_ptr<const runtime::Backend> cpu_backend([[maybe_unused]] const Options& options) {
 #ifdef TENON_WITH_CPU
-  return runtime::cpu::make_backend({options.threads, kVersion, !options.disable.count("late_stores"), 0},
-                                    open_cache(options));
+  runtime::cpu::BackendOptions wanted;
+  wanted.threads = options.threads;
+  wanted.tenon_version = kVersion;
+  wanted.late_stores = !options.disable.count("late_stores");
+  return runtime::cpu::make_backend(wanted, open_cache(options));
 #else
   throw Error(ErrorKind::unsupported, "this build has no CPU target", {},
               "configure with -DTENON_CPU=ON (needs LLVM 19), or use a GPU");

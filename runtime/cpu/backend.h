@@ -13,6 +13,7 @@ struct BackendOptions {
   int threads = 0;            ///< 0: as many as the process may use
   std::string tenon_version;  ///< part of every cache key
   bool late_stores = true;    ///< codegen::Target::late_stores
+  int vector_bytes = 0;       ///< of host_target
   std::int64_t l3_bytes = 0;  ///< 0: the machine's; what kernels take for it: results beyond go around the caches
 };
 

@@ -36,11 +36,8 @@ std::int64_t cache_bytes(int level, std::int64_t otherwise) {
   return otherwise;
 }
 
-}  // namespace
-
-codegen::Target host_target() {
-  codegen::Target target;
-  target.kind = codegen::TargetKind::cpu;
+// The processor, its features, and how wide its registers are.
+void describe_processor(codegen::Target& target) {
   target.cpu = llvm::sys::getHostCPUName().str();
   std::map<std::string, bool> features = host_features();
   for (const auto& [name, present] : features)
@@ -50,6 +47,19 @@ codegen::Target host_target() {
     target.vector_bytes = 64;
   } else {
     target.vector_bytes = has("avx2") && has("fma") && has("f16c") ? 32 : 16;
+  }
+}
+
+}  // namespace
+
+codegen::Target host_target(int vector_bytes) {
+  codegen::Target target;
+  target.kind = codegen::TargetKind::cpu;
+  if (vector_bytes == 0) {
+    describe_processor(target);
+  } else {
+    target.cpu = vector_bytes == 32 ? "x86-64-v3" : "x86-64-v2";
+    target.vector_bytes = vector_bytes;
   }
   target.threads = tbb::info::default_concurrency();
   target.l1_bytes = cache_bytes(1, target.l1_bytes);

@@ -119,7 +119,8 @@ void KernelBuilder::symbol(const std::string& name, SymbolBounds bounds) {
 
 codegen::Target test_target(const RunOptions& options) {
   codegen::Target target = runtime::cpu::host_target();
-  if (options.vector_bytes != 0) target.vector_bytes = options.vector_bytes;
+  if (options.vector_bytes != 0 && options.vector_bytes < target.vector_bytes)
+    target = runtime::cpu::host_target(options.vector_bytes);
   if (options.l3_bytes != 0) target.l3_bytes = options.l3_bytes;
   target.threads = options.threads;
   return target;

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
 
+#include "codegen/kernel.h"
 #include "ir/build.h"
 #include "ir/text.h"
 #include "runtime/executable.h"
@@ -137,16 +139,30 @@ ir::HostArray to_host(const Array& array) { return {array.dtype, array.shape, ar
 namespace {
 
 Executable executable_of(const ir::Graph& graph, const std::string& target, const Options& options) {
-  if (target != "cuda_on_host" && target != "cpu_streaming") return compile(Graph(graph), target, options);
+  if (!is_variant(target)) return compile(Graph(graph), target, options);
   const auto backend = backend_of(target);
   return src::make_executable(src::plan(graph, *backend, options), backend, options);
 }
 
-}  // namespace
+// With a schedule for each kernel that a tuner might find.
+Executable executable_with_other_schedules(const ir::Graph& graph, const std::string& target, const Options& options,
+                                           std::uint64_t choice) {
+  const auto backend = backend_of(target);
+  const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
+  const auto lower = [=](int group, const codegen::Specialization& specialization) {
+    codegen::Kernel kernel = codegen::lower(*plan, group, specialization, backend->target());
+    const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
+    std::mt19937_64 engine(choice + static_cast<std::uint64_t>(group));
+    kernel.schedule = candidates[engine() % candidates.size()];
+    return kernel;
+  };
+  return Executable(std::make_shared<Executable::Impl>(*plan, backend, lower));
+}
 
-Verdict check(const RandomCase& c, const std::string& target, const Options& options) {
+Verdict check(const RandomCase& c, const std::string& target,
+              const std::function<Executable(const ir::Graph& graph)>& compiled) {
   try {
-    const Executable executable = executable_of(c.graph, target, options);
+    const Executable executable = compiled(c.graph);
     if (target.starts_with("sm_")) {
       executable.impl().build(codegen::specialize(executable.impl().plan, c.bindings));
       return {};
@@ -159,6 +175,18 @@ Verdict check(const RandomCase& c, const std::string& target, const Options& opt
   } catch (const std::exception& error) {
     return {false, error.what(), 0, 0};
   }
+}
+
+}  // namespace
+
+Verdict check(const RandomCase& c, const std::string& target, const Options& options) {
+  return check(c, target, [&](const ir::Graph& graph) { return executable_of(graph, target, options); });
+}
+
+Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
+                              std::uint64_t choice) {
+  return check(c, target,
+               [&](const ir::Graph& graph) { return executable_with_other_schedules(graph, target, options, choice); });
 }
 
 Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options) {

@@ -1,6 +1,7 @@
 // Fused against unfused against the interpreter, and what to do with a case on which they differ: make it small.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,10 @@ Verdict check(const RandomCase& c, const std::string& target, const Options& opt
 
 /// `check` with fusion on and off: the first difference, or the fused verdict.
 Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options);
+
+/// `check` with another schedule for each kernel, one of those that a tuner tries: which, `choice` says.
+Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
+                              std::uint64_t choice);
 
 /// A smaller case on which `fails` still holds: results dropped, and values replaced by inputs that hold what the
 /// interpreter computes for them.

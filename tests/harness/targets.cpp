@@ -9,6 +9,7 @@
 #include "tests/harness/cuda_on_host.h"
 #ifdef TENON_WITH_CPU
 #include "runtime/cpu/backend.h"
+#include "runtime/cpu/host.h"
 #endif
 
 namespace tenon::test {
@@ -22,9 +23,11 @@ struct Opened {
 Opened open(const std::string& target) {
   if (target == "cuda_on_host") return {cuda_on_host_backend(), ""};
 #ifdef TENON_WITH_CPU
-  if (target == "cpu_streaming") {
+  if (is_variant(target)) {
     runtime::cpu::BackendOptions options;
     options.l3_bytes = 1;
+    if (target != "cpu_streaming") options.vector_bytes = target == "cpu_avx2" ? 32 : 16;
+    if (runtime::cpu::host_target().vector_bytes < options.vector_bytes) return {nullptr, "no AVX2 here"};
     return {runtime::cpu::make_backend(options, std::make_shared<runtime::KernelCache>(nullptr)), ""};
   }
 #endif
@@ -50,6 +53,10 @@ std::vector<std::string> all_targets() { return {"cpu", "cuda"}; }
 std::string why_missing(const std::string& target) { return opened(target).missing; }
 
 std::shared_ptr<const runtime::Backend> backend_of(const std::string& target) { return opened(target).backend; }
+
+bool is_variant(const std::string& target) {
+  return target == "cuda_on_host" || target == "cpu_streaming" || target == "cpu_avx2" || target == "cpu_sse";
+}
 
 void require(const std::string& target) {
   const std::string missing = why_missing(target);

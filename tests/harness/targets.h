@@ -18,10 +18,14 @@ std::vector<std::string> all_targets();
 /// Why `target` cannot run here; empty when it can.
 std::string why_missing(const std::string& target);
 
-/// The target's backend, opened once a program, with kernels kept in memory only. "cuda_on_host" (cuda_on_host.h) and
-/// "cpu_streaming", whose results go around the caches however small they are, are two more, though no targets of
-/// Tenon's.
+/// The target's backend, opened once a program, with kernels kept in memory only. There are more than Tenon's own:
+///   cuda_on_host        cuda_on_host.h
+///   cpu_streaming       the CPU with results that go around the caches however small they are
+///   cpu_avx2, cpu_sse   that one as on processors without AVX-512, and without AVX
 std::shared_ptr<const runtime::Backend> backend_of(const std::string& target);
+
+/// Whether it is one of those more.
+bool is_variant(const std::string& target);
 
 /// Skips what cannot run here; fails instead when the environment variable TENON_TEST_REQUIRE is the target's name.
 void require(const std::string& target);

@@ -2,7 +2,9 @@
 //   TENON_RANDOM_COUNT   how many graphs (all shards together); default 600
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
 //   TENON_RANDOM_TARGET  cpu (default) or cuda; cuda_on_host: the text for a GPU as host code, slowly; cpu_streaming:
-//                        results go around the caches; sm_90a and the like: the kernels are built, and not run
+//                        results go around the caches; cpu_avx2, cpu_sse: that without AVX-512, without AVX; sm_90a
+//                        and the like: the kernels are built, and not run
+//   TENON_RANDOM_SCHEDULES  1: fused only, each kernel with one of the schedules that a tuner tries for it
 //   TENON_RANDOM_TRACE   1: print each graph before it runs, to see which one crashes
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -33,13 +35,16 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
   const auto clock = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   static const std::uint64_t first = setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
   const std::uint64_t count = (setting("TENON_RANDOM_COUNT", 600) + kBatches - 1) / kBatches;
+  const bool schedules = setting("TENON_RANDOM_SCHEDULES", 0) != 0;
   Options options = default_options();
   if (built_only) {
     const auto nvrtc = installed_nvrtc();
     if (!nvrtc) GTEST_SKIP() << "no NVRTC";
     options.nvrtc_path = nvrtc->path;
+  } else if (const std::string missing = why_missing(target); is_variant(target) && !missing.empty()) {
+    GTEST_SKIP() << missing;
   } else {
-    ASSERT_EQ(why_missing(target), "");
+    ASSERT_EQ(missing, "");
   }
   options.cache = false;  // every graph is new
   std::int64_t elements = 0;
@@ -48,15 +53,18 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(GetParam()) * count + i;
     const RandomCase c = random_case(seed);
     if (setting("TENON_RANDOM_TRACE", 0)) fmt::print(stderr, "{}", report(c, fmt::format("seed {}", seed)));
-    const Verdict verdict = check_fused_and_unfused(c, target, options);
+    const auto check = [&](const RandomCase& candidate) {
+      return schedules ? check_other_schedules(candidate, target, options, seed)
+                       : check_fused_and_unfused(candidate, target, options);
+    };
+    const Verdict verdict = check(c);
     elements += verdict.elements;
     if (verdict.elements > 0)
       undecided += static_cast<double>(verdict.undecided) / static_cast<double>(verdict.elements);
     if (verdict.same) continue;
-    const RandomCase small = shrink(
-        c, [&](const RandomCase& candidate) { return !check_fused_and_unfused(candidate, target, options).same; });
+    const RandomCase small = shrink(c, [&](const RandomCase& candidate) { return !check(candidate).same; });
     ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs: {}\nat its smallest:\n{}", seed, verdict.difference,
-                                 report(small, check_fused_and_unfused(small, target, options).difference));
+                                 report(small, check(small).difference));
   }
   RecordProperty("elements", std::to_string(elements));
   if (built_only) return;

@@ -54,6 +54,13 @@ Value* scaled(Unit& unit, Value* mantissa, Value* n) {
                            {mantissa, n, mantissa, b.getInt16(kAllLanes), b.getInt32(kCurrentRounding)});
 }
 
+// x + n c ln2 for a small integer n and a c of few bits.
+Value* plus_ln2(Unit& unit, Value* x, Value* n, double c) {
+  if (has_fma(unit.target)) return fused_multiply_add(unit, n, real_like(x, c * kLn2), x);
+  return fused_multiply_add(unit, n, real_like(x, c * kLn2Low),
+                            fused_multiply_add(unit, n, real_like(x, c * kLn2High), x));
+}
+
 // min(limit, x) and max(limit, x), in the form that keeps a NaN x and is one instruction.
 Value* at_most(Unit& unit, Value* x, double limit) {
   return unit.b.CreateSelect(unit.b.CreateFCmpOLT(real_like(x, limit), x), real_like(x, limit), x);
@@ -111,14 +118,14 @@ Value* emit_log1p(Unit& unit, Value* x) {
 }
 
 // With t = expm1(2|x|) / 2: tanh |x| = t / (t + 1), accurate down to 0; from |x| = 9.02 on it rounds to 1. Here
-// 2|x| = n ln2 + 2h and expm1(2h) / 2 = h + 2 h^2 q(2h); n is small, so that one constant for ln2 does.
+// 2|x| = n ln2 + 2h and expm1(2h) / 2 = h + 2 h^2 q(2h); n is small, so that with an fma one constant for ln2 does.
 Value* emit_tanh(Unit& unit, Value* x) {
   auto& b = unit.b;
   const auto real = [&](double value) { return real_like(x, value); };
   constexpr double kShift = kRoundToInteger + 127;  // leaves n + 127, an exponent, in the low bits
   Value* magnitude = at_most(unit, call_intrinsic(unit, "llvm.fabs", {x}), 9.1);
   Value* shifted = fused_multiply_add(unit, magnitude, real(2 * kLog2E), real(kShift));
-  Value* h = fused_multiply_add(unit, b.CreateFSub(shifted, real(kShift)), real(-kLn2 / 2), magnitude);
+  Value* h = plus_ln2(unit, magnitude, b.CreateFSub(shifted, real(kShift)), -0.5);
   Value* q = real(2 * 16 * kQ[4]);
   for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, h, real((2 << i) * kQ[i]));
   Value* half_expm1 = fused_multiply_add(unit, b.CreateFMul(h, h), q, h);
@@ -130,14 +137,14 @@ Value* emit_tanh(Unit& unit, Value* x) {
 }
 
 // Without the sign and the difference that keep tanh itself accurate near 0: five operations fewer. -2x = n ln2 + r
-// with r = -2h; n is small where the result is not, so that one constant for ln2 does.
+// with r = -2h; n is small where the result is not, as in a tanh.
 Value* emit_one_plus_tanh(Unit& unit, Value* x) {
   auto& b = unit.b;
   const auto real = [&](double value) { return real_like(x, value); };
   constexpr double kShift = kRoundToInteger + 127;  // leaves n + 127, an exponent, in the low bits
   x = at_least(unit, at_most(unit, x, 43), -43);
   Value* shifted = fused_multiply_add(unit, x, real(-2 * kLog2E), real(kShift));
-  Value* h = fused_multiply_add(unit, b.CreateFSub(shifted, real(kShift)), real(kLn2 / 2), x);
+  Value* h = plus_ln2(unit, x, b.CreateFSub(shifted, real(kShift)), 0.5);
   Value* q = real(4 * 16 * kQ[4]);  // expm1(-2h) = h (-2 + h q)
   for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, h, real((i % 2 == 0 ? 4 : -4) * (1 << i) * kQ[i]));
   Value* expm1 = b.CreateFMul(fused_multiply_add(unit, q, h, real(-2)), h);

@@ -144,8 +144,7 @@ Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
       for (const Value* arg : args) lanes = std::max(lanes, lanes_of(arg));
       for (Value*& arg : args) arg = splat(unit, arg, lanes);
       if (is_weight(unit.kernel, id)) return emit_exp_at_most_one(unit, args[0]);
-      if (unit.target.vector_bytes > 16 && is_share(unit.kernel, id))  // there is an fma
-        return emit_share(unit, args[0], args[1]);
+      if (has_fma(unit.target) && is_share(unit.kernel, id)) return emit_share(unit, args[0], args[1]);
       return emit_map_op(unit, instr.op, dtypes, instr.dtype, args);
     }
     case InstrKind::round: return emit_round(unit, args[0], instr.dtype);
