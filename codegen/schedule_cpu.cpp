@@ -170,7 +170,7 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   schedule.persistent = !columns && keeps_dear_values(kernel, target);
   schedule.online = !columns && shares_the_only_sweep(kernel);
-  schedule.late_stores = target.late_stores && schedule.streaming && stores_may_be_late(kernel, schedule) &&
+  schedule.late_stores = target.may.late_stores && schedule.streaming && stores_may_be_late(kernel, schedule) &&
                          at_hand_when_late(kernel, target, schedule.persistent);
   return schedule;
 }

@@ -245,7 +245,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = std::min(schedule.vector, narrow);
   while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
-  choose_caching(schedule, kernel, accesses, count, bytes, target.keep_reads);
+  choose_caching(schedule, kernel, accesses, count, bytes, target.may.keep_reads);
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
   return schedule;

@@ -274,7 +274,7 @@ ReduceSchedule choose_caching_apart(const Kernel& kernel, const Target& target) 
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_caching_apart(kernel, target);
-  schedule.keep_reads = target.keep_reads && may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  schedule.keep_reads = target.may.keep_reads && may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
   return schedule;
 }
 

@@ -36,10 +36,8 @@ Target cuda_target(const std::string& arch) {
       target.sm = row.sm;
       target.arch = row.name;
       target.multiprocessors = row.multiprocessors;
-      target.dependent_launch = row.sm >= 90;
-      target.keep_reads = row.sm >= 80;
-      target.bulk_copies = row.sm >= 90;
-      target.narrow = true;
+      target.may.keep_reads = row.sm >= 80;
+      target.may.dependent_launch = target.may.bulk_copies = row.sm >= 90;
       target.shared_memory_per_block = row.shared_memory_per_block;
       return target;
     }

@@ -4,12 +4,15 @@
 #include <cstdint>
 #include <string>
 
+#include "codegen/features.h"
+
 namespace tenon::codegen {
 
 enum class TargetKind : std::uint8_t { cpu, cuda };
 
 struct Target {
   TargetKind kind = TargetKind::cpu;
+  Features may;  ///< what kernels may do
 
   // CUDA
   int sm = 90;                  ///< 10 * major + minor of the compute capability
@@ -17,16 +20,11 @@ struct Target {
   int multiprocessors = 132;
   int shared_memory_per_block = 232448;  ///< opt-in limit, bytes
   int registers_per_block = 65536;
-  bool dependent_launch = false;  ///< a kernel may begin before the one ahead of it ends: sm_90 and later
-  bool keep_reads = false;        ///< kernels may ask the second-level cache to keep what they read: sm_80 and later
-  bool bulk_copies = false;       ///< a thread may copy whole rows into shared memory: sm_90 and later
-  bool narrow = false;            ///< what ends in 16 bits may be computed for them (codegen/narrow.h)
 
   // CPU
-  std::string cpu;          ///< LLVM's name of the processor, "znver4"
-  std::string features;     ///< LLVM's feature string; decides code, so it is part of every key
-  int vector_bytes = 32;    ///< width of a SIMD register: 16, 32 or 64
-  bool late_stores = true;  ///< rows may be stored while the next is read (ReduceSchedule::late_stores)
+  std::string cpu;        ///< LLVM's name of the processor, "znver4"
+  std::string features;   ///< LLVM's feature string; decides code, so it is part of every key
+  int vector_bytes = 32;  ///< width of a SIMD register: 16, 32 or 64
   int threads = 1;
   std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 16 << 20;
 

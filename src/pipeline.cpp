@@ -30,10 +30,7 @@ std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, co
   wanted.arch = arch;
   wanted.with_device = arch.empty();
   wanted.device = options.device;
-  wanted.dependent_launch = !options.disable.count("dependent_launch");
-  wanted.keep_reads = !options.disable.count("keep_reads");
-  wanted.bulk_copies = !options.disable.count("bulk_copies");
-  wanted.narrow = !options.disable.count("narrow");
+  wanted.disable = options.disable;
   wanted.tenon_version = kVersion;
   return runtime::cuda::make_backend(wanted, open_cache(options));
 }
@@ -43,7 +40,7 @@ std::shared_ptr<const runtime::Backend> cpu_backend([[maybe_unused]] const Optio
   runtime::cpu::BackendOptions wanted;
   wanted.threads = options.threads;
   wanted.tenon_version = kVersion;
-  wanted.late_stores = !options.disable.count("late_stores");
+  wanted.disable = options.disable;
   return runtime::cpu::make_backend(wanted, open_cache(options));
 #else
   throw Error(ErrorKind::unsupported, "this build has no CPU target", {},

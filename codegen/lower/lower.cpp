@@ -94,7 +94,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
-  if (target.narrow) mark_narrow(kernel);
+  if (target.may.narrow) mark_narrow(kernel);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);

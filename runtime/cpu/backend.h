@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "runtime/backend.h"
@@ -10,11 +11,11 @@
 namespace tenon::runtime::cpu {
 
 struct BackendOptions {
-  int threads = 0;            ///< 0: as many as the process may use
-  std::string tenon_version;  ///< part of every cache key
-  bool late_stores = true;    ///< codegen::Target::late_stores
-  int vector_bytes = 0;       ///< of host_target
-  std::int64_t l3_bytes = 0;  ///< 0: the machine's; what kernels take for it: results beyond go around the caches
+  int threads = 0;                ///< 0: as many as the process may use
+  std::string tenon_version;      ///< part of every cache key
+  std::set<std::string> disable;  ///< codegen::Features that are switched off
+  int vector_bytes = 0;           ///< of host_target
+  std::int64_t l3_bytes = 0;      ///< 0: the machine's; what kernels take for it: results beyond go around the caches
 };
 
 std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache);

@@ -93,10 +93,7 @@ class CudaBackend final : public Backend {
     } else {
       target_ = codegen::cuda_target(options.arch);
     }
-    target_.dependent_launch = target_.dependent_launch && options.dependent_launch;
-    target_.keep_reads = target_.keep_reads && options.keep_reads;
-    target_.bulk_copies = target_.bulk_copies && options.bulk_copies;
-    target_.narrow = options.narrow;
+    target_.may = codegen::without(target_.may, options.disable);
   }
 
   const codegen::Target& target() const override { return target_; }

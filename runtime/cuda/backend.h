@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "runtime/backend.h"
@@ -16,11 +17,8 @@ struct BackendOptions {
   std::string arch;         ///< empty: the device's own
   bool with_device = true;  ///< false: compile only; launches are Error(no_device)
   int device = 0;
-  bool dependent_launch = true;  ///< where the architecture can
-  bool keep_reads = true;        ///< codegen::Target::keep_reads
-  bool bulk_copies = true;       ///< codegen::Target::bulk_copies
-  bool narrow = true;            ///< codegen::Target::narrow
-  std::string tenon_version;     ///< part of every cache key
+  std::set<std::string> disable;  ///< codegen::Features that are switched off
+  std::string tenon_version;      ///< part of every cache key
 };
 
 /// Error(no_device) when there is no NVRTC, or no device where one is wanted.

@@ -72,7 +72,7 @@ TEST(CudaOuter, OneBlockWhereRowsComeWhole) {
             "reduce mapping=block threads=512 vector=8 streaming keep_reads persistent row_elements=8 walkers=132 "
             "ahead=2 bulk");
   Target without = kTarget;
-  without.bulk_copies = false;
+  without.may.bulk_copies = false;
   EXPECT_EQ(schedule_of(without),
             "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=264 ahead=2");
   EXPECT_EQ(schedule_of(test::cuda_target_for("sm_80")),

@@ -102,7 +102,7 @@ TEST(DependentLaunch, MapsTakeNothingForConstant) {
 
 TEST(DependentLaunch, CanBeSwitchedOffAndIsOffBeforeSm90) {
   Target off = cuda_target("sm_90a");
-  off.dependent_launch = false;
+  off.may.dependent_launch = false;
   for (const Target& target : {off, cuda_target("sm_80"), cuda_target("sm_75")})
     for (const Source& source : sources(target)) {
       EXPECT_FALSE(source.launch.dependent);

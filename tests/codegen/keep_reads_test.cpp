@@ -36,7 +36,7 @@ TEST(KeepReads, NotWhereNothingIsWrittenOrPlacesAreLoadedOrMuchIsComputed) {
 
 TEST(KeepReads, IsSwitchedOffByTheTarget) {
   Target target = test::cuda_target_for("sm_90a");
-  target.keep_reads = false;
+  target.may.keep_reads = false;
   EXPECT_FALSE(keeps("x: f32[8192, 8192]) { y = tanh(x)", target));
   EXPECT_FALSE(keeps("x: f32[8192, 8192]) { y = tanh(x)", test::cuda_target_for("sm_75")));
 }

@@ -54,7 +54,7 @@ TEST(Narrow, IsSwitchedOffByTheTarget) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: bf16[64, 4096]) { y = softmax(x)\nreturn y }"), {});
   Target target = test::cuda_target_for("sm_90a");
   EXPECT_NE(print(lower(plan, 0, unspecialized(plan), target)).find("= narrow exp("), std::string::npos);
-  target.narrow = false;
+  target.may.narrow = false;
   EXPECT_EQ(print(lower(plan, 0, unspecialized(plan), target)).find("narrow"), std::string::npos);
 }
 

@@ -52,7 +52,7 @@ std::string with_prelude(const std::string& text) {
 }
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident) {
-  launch.dependent = target.dependent_launch;
+  launch.dependent = target.may.dependent_launch;
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
@@ -64,7 +64,7 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               const Finisher& finisher, int resident) {
-  launch.dependent = target.dependent_launch;
+  launch.dependent = target.may.dependent_launch;
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.finish_entry = kernel.name + "_finish";

@@ -102,7 +102,7 @@ class PackEmitter {
     pack_.entry = fmt::format("pack_of_{}_{}", members.size(), members[0].name);
     pack_.launch.grid_x = 0;
     pack_.launch.block = 0;
-    pack_.launch.dependent = target.dependent_launch;
+    pack_.launch.dependent = target.may.dependent_launch;
     for (const Source& source : sources_) {
       pack_.launch.block = std::max(pack_.launch.block, source.launch.block);
       pack_.launch.grid_x = pack_.launch.grid_x + source.launch.grid_x;

@@ -67,7 +67,7 @@ bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Targe
   const std::vector<InstrId> loads = ring_loads(kernel);
   const int blocks = (schedule.walkers + target.multiprocessors - 1) / target.multiprocessors;
   return target.sm >= 80 && !loads.empty() &&
-         (!schedule.bulk || (target.bulk_copies && comes_whole(kernel, schedule))) &&
+         (!schedule.bulk || (target.may.bulk_copies && comes_whole(kernel, schedule))) &&
          std::all_of(loads.begin(), loads.end(), [&](InstrId load) { return whole_vectors(kernel, schedule, load); }) &&
          ring_bytes(kernel, schedule) + turn_bytes(kernel, schedule) <=
              shared_row_room(kernel, schedule, target, blocks);
