@@ -72,9 +72,7 @@ std::string text(const AttendSchedule& s) {
                      s.tile_kv, s.warps, s.stages, s.vector);
 }
 
-}  // namespace
-
-Schedule choose_schedule(const Kernel& kernel, const Target& target) {
+Schedule choose_by_class(const Kernel& kernel, const Target& target) {
   if (target.kind == TargetKind::cpu) return choose_cpu_schedule(kernel, target);
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: return choose_map_schedule(kernel, target);
@@ -86,12 +84,52 @@ Schedule choose_schedule(const Kernel& kernel, const Target& target) {
   return {};
 }
 
+// Fields that nothing else in a schedule rests on are taken out of what was chosen, so that one thing changes.
+template <typename S>
+void take_out_hints(S& schedule, const Features& may) {
+  schedule.streaming = schedule.streaming && may.streaming;
+  schedule.streaming_loads = schedule.streaming_loads && may.streaming;
+  schedule.keep_reads = schedule.keep_reads && may.keep_reads;
+}
+
+void take_out(MapSchedule& schedule, const Features& may) {
+  take_out_hints(schedule, may);
+  schedule.interleave = schedule.interleave && may.interleave;
+}
+
+void take_out(ReduceSchedule& schedule, const Features& may) {
+  take_out_hints(schedule, may);
+  schedule.late_stores = schedule.late_stores && schedule.streaming && may.late_stores;
+}
+
+void take_out(ContractSchedule&, const Features&) {}
+void take_out(AttendSchedule&, const Features&) {}
+
+// Whether the schedule is one that is chosen with these features. Rows with outer reductions have to be held.
+bool is_of(const Schedule& schedule, const Features& may) {
+  const auto* reduce = std::get_if<ReduceSchedule>(&schedule);
+  return reduce == nullptr ||
+         ((may.online || !reduce->online) && (may.clusters || reduce->cluster == 1) &&
+          (may.bulk_copies || !reduce->bulk) && (may.hold_rows || !reduce->persistent || reduce->walkers > 0));
+}
+
+}  // namespace
+
+Schedule choose_schedule(const Kernel& kernel, const Target& target) {
+  Schedule schedule = choose_by_class(kernel, target);
+  std::visit([&](auto& s) { take_out(s, target.may); }, schedule);
+  return schedule;
+}
+
 std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target) {
   std::vector<Schedule> candidates = {choose_schedule(kernel, target)};
   std::set<std::string> seen = {print(candidates[0])};
   const auto add = [&](const auto& alternatives) {
-    for (const auto& schedule : alternatives)
-      if (seen.insert(print(Schedule(schedule))).second) candidates.emplace_back(schedule);
+    for (const auto& alternative : alternatives) {
+      Schedule schedule = alternative;
+      std::visit([&](auto& s) { take_out(s, target.may); }, schedule);
+      if (is_of(schedule, target.may) && seen.insert(print(schedule)).second) candidates.push_back(schedule);
+    }
   };
   if (target.kind == TargetKind::cpu) {
     add(cpu_alternatives(kernel, candidates[0]));

@@ -168,9 +168,9 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   if (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16))
     schedule.splits = static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64));
   schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
-  schedule.persistent = !columns && keeps_dear_values(kernel, target);
-  schedule.online = !columns && shares_the_only_sweep(kernel);
-  schedule.late_stores = target.may.late_stores && schedule.streaming && stores_may_be_late(kernel, schedule) &&
+  schedule.persistent = target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
+  schedule.online = target.may.online && !columns && shares_the_only_sweep(kernel);
+  schedule.late_stores = schedule.streaming && stores_may_be_late(kernel, schedule) &&
                          at_hand_when_late(kernel, target, schedule.persistent);
   return schedule;
 }

@@ -58,7 +58,9 @@ void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& sh
 
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   const RowShape shape = shape_of(kernel);
-  if (target.sm < 90 || chosen.mapping != RowMapping::block || chosen.persistent || !shape.known) return std::nullopt;
+  if (!target.may.clusters || !target.may.hold_rows || chosen.mapping != RowMapping::block || chosen.persistent ||
+      !shape.known)
+    return std::nullopt;
   if (rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
   ReduceSchedule schedule = chosen;
   schedule.threads = kMostThreads;
@@ -79,7 +81,9 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                                int cluster, int threads, int blocks) {
   const RowShape shape = shape_of(kernel);
-  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < (cluster > 1 ? 90 : 80)) return std::nullopt;
+  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
+    return std::nullopt;
+  if (cluster > 1 && !target.may.clusters) return std::nullopt;
   const std::int64_t bytes = shared_bytes(kernel, chosen);
   if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
   ReduceSchedule schedule = chosen;

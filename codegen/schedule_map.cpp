@@ -195,16 +195,15 @@ constexpr std::int64_t kShort = 32, kShortOfByte = 4;
 
 // Which accesses pass the caches by, and with it how large a block is: all measured on sm_90.
 void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses,
-                    const SymbolBounds& points, std::int64_t bytes, bool keeps_reads) {
+                    const SymbolBounds& points, std::int64_t bytes) {
   const bool beyond_caches = points.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
   const bool few_streams = schedule.tile_axis < 0 && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
   schedule.streaming = schedule.vector > 1 && beyond_caches && few_streams;
   schedule.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
                              points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
   if (schedule.streaming && !schedule.flat) schedule.threads = 512;
-  schedule.keep_reads = keeps_reads && schedule.vector > 1 && beyond_caches && !schedule.streaming_loads &&
-                        !schedule.tile_shift && cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) &&
-                        may_keep_reads(kernel);
+  schedule.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.streaming_loads && !schedule.tile_shift &&
+                        cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
 }
 
 // A few blocks more than run at once, each of which has little to compute.
@@ -245,7 +244,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = std::min(schedule.vector, narrow);
   while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
     schedule.threads /= 2;
-  choose_caching(schedule, kernel, accesses, count, bytes, target.may.keep_reads);
+  choose_caching(schedule, kernel, accesses, count, bytes);
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
   return schedule;

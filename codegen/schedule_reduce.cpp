@@ -231,7 +231,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, shape);
-  schedule.online = find_online(kernel).has_value();
+  schedule.online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
   if (schedule.online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
   const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
@@ -252,7 +252,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
 
 namespace {
 
-ReduceSchedule choose_caching_apart(const Kernel& kernel, const Target& target) {
+ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
@@ -262,7 +262,7 @@ ReduceSchedule choose_caching_apart(const Kernel& kernel, const Target& target) 
   }
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, shape);
-  choose_persistence(schedule, kernel, shape);
+  if (target.may.hold_rows) choose_persistence(schedule, kernel, shape);
   if (!schedule.persistent) schedule = rereading(kernel, target);
   if (schedule.persistent) choose_large_row_team(schedule, kernel, target, shape);
   if (schedule.persistent && (schedule.threads < kMostThreads || registers_are_enough(schedule, kernel)))
@@ -273,8 +273,8 @@ ReduceSchedule choose_caching_apart(const Kernel& kernel, const Target& target) 
 }  // namespace
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
-  ReduceSchedule schedule = choose_caching_apart(kernel, target);
-  schedule.keep_reads = target.may.keep_reads && may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  ReduceSchedule schedule = choose_by_shape(kernel, target);
+  schedule.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
   return schedule;
 }
 

@@ -37,7 +37,7 @@ Target cuda_target(const std::string& arch) {
       target.arch = row.name;
       target.multiprocessors = row.multiprocessors;
       target.may.keep_reads = row.sm >= 80;
-      target.may.dependent_launch = target.may.bulk_copies = row.sm >= 90;
+      target.may.dependent_launch = target.may.bulk_copies = target.may.clusters = row.sm >= 90;
       target.shared_memory_per_block = row.shared_memory_per_block;
       return target;
     }

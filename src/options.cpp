@@ -40,9 +40,7 @@ Number number(const char* name, const std::string& text) {
 constexpr Variable kVariables[] = {
     {"TENON_PRINT", "levels printed to stderr while compiling: graph, plan, schedule, kernel, source",
      [](Options& options, const std::string& text) { options.print = words(text); }},
-    {"TENON_DISABLE",
-     "passes and features switched off: fuse, attention, siblings, mixed_order, windows, duplicate, packing, "
-     "dependent_launch, keep_reads, bulk_copies, narrow, late_stores, calibration, tuned, nvtx, or a pass's name",
+    {"TENON_DISABLE", "what is switched off, to compare: names that `tenon switches` lists, with commas between them",
      [](Options& options, const std::string& text) { options.disable = words(text); }},
     {"TENON_REPLAY", "1 repeats runs of several kernels as CUDA graphs",
      [](Options& options, const std::string& text) { options.replay = text != "0"; }},

@@ -8,6 +8,7 @@
 #include "runtime/executable.h"
 #include "src/cost_model.h"
 #include "src/search.h"
+#include "src/switches.h"
 #include "src/tune.h"
 #include "tenon_build.h"
 #ifdef TENON_WITH_CPU
@@ -88,6 +89,7 @@ codegen::TargetKind target_kind(const std::string& target, const Options& option
 }
 
 ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
+  check_names(options);
   ir::PlanOptions wanted;
   wanted.fuse = options.fuse;
   wanted.find_attention = !options.disable.count("attention");
@@ -135,6 +137,7 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
   const auto lower_group = [shared_plan, backend, options, tunings](int group,
                                                                     const codegen::Specialization& specialization) {
     codegen::Kernel kernel = lower(*shared_plan, group, specialization, *backend, *tunings, options);
+    show(options, "schedule", kernel.name + ": " + codegen::print(kernel.schedule));
     show(options, "kernel", codegen::print(kernel));
     return kernel;
   };

@@ -10,13 +10,15 @@
 #include <iostream>
 #include <random>
 
+#include "src/switches.h"
+
 namespace tenon::tools {
 
 namespace {
 
 void add_common(CLI::App& command, CompileArguments& arguments) {
   command.add_option("--dim", arguments.dims, "value of a dimension: rows=512 (repeatable)");
-  command.add_option("--disable", arguments.disable, "pass or feature to switch off (repeatable)");
+  command.add_option("--disable", arguments.disable, "what to switch off, a name of `tenon switches` (repeatable)");
   command.add_flag("--no-fuse", arguments.no_fuse, "one kernel for each operator, to compare");
 }
 
@@ -44,6 +46,7 @@ Options CompileArguments::options() const {
   options.disable.insert(disable.begin(), disable.end());
   if (no_fuse || options.disable.count("fuse")) options.fuse = false;
   options.typical = bindings();
+  src::check_names(options);
   return options;
 }
 

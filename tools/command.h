@@ -61,6 +61,7 @@ void add_calibrate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
+void add_switches(CLI::App& app, Action& action);
 void add_fmt(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);

@@ -1,9 +1,10 @@
-// tenon fmt, ops and version: what needs no compiler.
+// tenon fmt, ops, switches and version: what needs no compiler.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
+#include "src/switches.h"
 #include "tenon_build.h"
 #include "tools/command.h"
 
@@ -58,6 +59,17 @@ int ops(bool json) {
   return fine;
 }
 
+int switches(bool json) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  std::string text;
+  for (const src::Switch& row : src::all_switches()) {
+    rows.push_back({{"name", row.name}, {"part", row.part}, {"what", row.what}});
+    text += fmt::format("{:<8} {:<17} {}\n", row.part, row.name, row.what);
+  }
+  write_output("-", json ? rows.dump(2) + "\n" : text);
+  return fine;
+}
+
 // Text stays text, comments included; JSON, or a request for it, goes through the graph.
 std::string formatted(const std::string& path, bool json) {
   const ir::GraphText file = ir::read_text(path);
@@ -73,6 +85,13 @@ void add_ops(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("ops", "List the operators");
   command->add_flag("--json", *json, "as JSON");
   command->callback([json, &action] { action = [json] { return ops(*json); }; });
+}
+
+void add_switches(CLI::App& app, Action& action) {
+  const auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("switches", "List what --disable and TENON_DISABLE switch off, to compare");
+  command->add_flag("--json", *json, "as JSON");
+  command->callback([json, &action] { action = [json] { return switches(*json); }; });
 }
 
 void add_fmt(CLI::App& app, Action& action) {

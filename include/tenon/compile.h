@@ -20,13 +20,14 @@ namespace tenon {
 /// environment.
 struct Options {
   bool fuse = true;               ///< false: one kernel for each operator, to compare
-  std::set<std::string> disable;  ///< passes and features switched off (TENON_DISABLE): see `tenon doctor`
-  std::set<std::string>
-      print;                  ///< levels printed to stderr while compiling (TENON_PRINT): graph, plan, kernel, cuda, …
-  bool deterministic = true;  ///< the same bits from run to run on the same device
-  Bindings typical;           ///< typical symbol values, for the planner's estimates
-  double max_live_bytes = 0;  ///< of intermediates alive at once at the typical sizes, 0: no limit. Kernels are not
-                              ///< merged beyond it; a graph that does not fit is an Error(resource)
+  std::set<std::string> disable;  ///< what is switched off (TENON_DISABLE): names that `tenon switches` lists. Another
+                                  ///< name is an Error(argument) when a graph is compiled, here and in `print`
+  std::set<std::string> print;    ///< levels printed to stderr while compiling (TENON_PRINT): graph, plan, schedule,
+                                  ///< kernel, source
+  bool deterministic = true;      ///< the same bits from run to run on the same device
+  Bindings typical;               ///< typical symbol values, for the planner's estimates
+  double max_live_bytes = 0;      ///< of intermediates alive at once at the typical sizes, 0: no limit. Kernels are not
+                                  ///< merged beyond it; a graph that does not fit is an Error(resource)
 
   bool cache = true;      ///< keep compiled kernels on disk
   std::string cache_dir;  ///< TENON_CACHE_DIR; empty: $XDG_CACHE_HOME/tenon or ~/.cache/tenon

@@ -33,7 +33,7 @@ struct Pass {
 };
 
 /// The passes between the user's graph and the planner, in order. `tenon dump --emit graph` can stop after each, and
-/// TENON_DISABLE can leave out any but decompose.
+/// `disable` can leave out any but decompose.
 std::span<const Pass> pass_table();
 
 }  // namespace tenon::ir

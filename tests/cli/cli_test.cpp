@@ -21,6 +21,24 @@ TEST_F(Cli, OpsListsTheTable) {
   EXPECT_GT(nlohmann::json::parse(tenon("ops --json").text).size(), 100U);
 }
 
+TEST_F(Cli, SwitchesListsWhatCanBeSwitchedOff) {
+  const Outcome outcome = tenon("switches");
+  for (const char* word : {"pass     fold", "planner  siblings", "kernels  keep_reads", "runtime  tuned"})
+    EXPECT_TRUE(contains(outcome.text, word)) << word;
+  for (const auto& row : nlohmann::json::parse(tenon("switches --json").text))
+    EXPECT_EQ(tenon("dump " + gelu() + " --target sm_90a --disable " + row["name"].get<std::string>()).code, 0) << row;
+}
+
+TEST_F(Cli, AMistypedSwitchIsAnError) {
+  const Outcome outcome = tenon("dump " + gelu() + " --disable keep_read");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.text, "'keep_read' is nothing that can be switched off")) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "did you mean 'keep_reads'? TENON_DISABLE or --disable takes canonicalize, "))
+      << outcome.text;
+  EXPECT_TRUE(contains(tenon("dump " + gelu(), "TENON_PRINT=shedule").text, "did you mean 'schedule'?"));
+  EXPECT_TRUE(contains(tenon("bench --seconds 0.01 --target cpu " + gelu(), "TENON_PRINT=schedule").text, ": map "));
+}
+
 TEST_F(Cli, DoctorListsWhatItFoundAndTheVariables) {
   const Outcome outcome = tenon("doctor");
   EXPECT_EQ(outcome.code, 0);

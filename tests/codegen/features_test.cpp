@@ -1,0 +1,91 @@
+// What is switched off is neither chosen nor tried by a tuner, and what is left is as it was.
+#include "codegen/features.h"
+
+#include <gtest/gtest.h>
+
+#include "codegen/kernel.h"
+#include "ir/fusion/plan.h"
+#include "ir/text.h"
+#include "tests/codegen/compile_everywhere.h"
+
+namespace tenon::codegen {
+namespace {
+
+Target cpu_target() {
+  Target target;
+  target.vector_bytes = 64;
+  target.threads = 2;
+  return target;
+}
+
+std::vector<std::string> candidates(const std::string& graph, const Target& target) {
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + graph + "\n  return y\n}"), {}, {});
+  EXPECT_EQ(plan.groups.size(), 1U);
+  std::vector<std::string> texts;
+  for (const Schedule& schedule : candidate_schedules(lower(plan, 0, unspecialized(plan), target), target))
+    texts.push_back(" " + print(schedule) + " ");
+  return texts;
+}
+
+constexpr const char* kTanh = "x: f32[8192, 8192]) { y = tanh(x)";
+constexpr const char* kGelu = "x: f32[8192, 8192]) { y = gelu(x, approximate=\"tanh\")";
+constexpr const char* kSoftmax = "x: bf16[16384, 4096]) { y = softmax(x)";
+constexpr const char* kLongSoftmax = "x: f32[2048, 131072]) { y = softmax(x)";
+constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
+
+struct Case {
+  const char* feature;
+  bool cuda;
+  const char* graph;
+  const char* shown;  // in the schedule
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.feature << " of " << c.graph; }
+
+class SwitchedOff : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SwitchedOff, IsNeitherChosenNorTried) {
+  const auto& [feature, cuda, graph, shown] = GetParam();
+  Target target = cuda ? test::cuda_target_for("sm_90a") : cpu_target();
+  EXPECT_NE(candidates(graph, target)[0].find(shown), std::string::npos) << candidates(graph, target)[0];
+  target.may = without(target.may, {feature});
+  const std::vector<std::string> left = candidates(graph, target);
+  EXPECT_GE(left.size(), 2U);
+  for (const std::string& schedule : left) EXPECT_EQ(schedule.find(shown), std::string::npos) << schedule;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Features, SwitchedOff,
+    ::testing::Values(Case{"streaming", true, kTanh, " streaming"}, Case{"streaming", false, kTanh, " streaming"},
+                      Case{"keep_reads", true, kTanh, " keep_reads "}, Case{"interleave", false, kGelu, " interleave "},
+                      Case{"hold_rows", true, kSoftmax, " persistent "},
+                      Case{"hold_rows", false, kSoftmax, " persistent "},
+                      Case{"late_stores", false, kSoftmax, " late_stores "},
+                      Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"online", true, kLogSumExp, " online "},
+                      Case{"online", false, kLogSumExp, " online "}),
+    [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
+
+TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {
+  EXPECT_EQ(without(Features(), {"fuse", "nvtx"}), Features());
+  for (const Feature& feature : all_features()) {
+    Features left = without(Features(), {feature.name});
+    EXPECT_FALSE(left.*feature.member);
+    left.*feature.member = true;
+    EXPECT_EQ(left, Features());
+  }
+}
+
+// A kernel with fewer features is another one of the same graph: all are legal.
+TEST(Features, WithoutAnyOfThemKernelsCompile) {
+  for (const char* graph : {kTanh, kSoftmax, kLongSoftmax, kLogSumExp}) {
+    const ir::Plan plan = ir::make_plan(ir::parse(std::string("graph g(") + graph + "\n  return y\n}"), {}, {});
+    for (const Feature& feature : all_features()) {
+      Target target = test::cuda_target_for("sm_90a");
+      target.may = without(target.may, {feature.name});
+      test::expect_compiles_for(emit_cuda(lower(plan, 0, unspecialized(plan), target), target), {target.arch});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::codegen
