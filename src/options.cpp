@@ -75,7 +75,6 @@ Options default_options() {
   Options options;
   for (const Variable& row : kVariables)
     if (const std::string value = variable(row.name); !value.empty()) row.apply(options, value);
-  if (options.disable.count("fuse")) options.fuse = false;
   if (options.cache_dir.empty()) {
     const std::string base = variable("XDG_CACHE_HOME"), home = variable("HOME");
     if (!base.empty()) {

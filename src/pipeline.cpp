@@ -89,9 +89,8 @@ codegen::TargetKind target_kind(const std::string& target, const Options& option
 }
 
 ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
-  check_names(options);
   ir::PlanOptions wanted;
-  wanted.fuse = options.fuse;
+  wanted.fuse = options.fuse && !options.disable.count("fuse");
   wanted.find_attention = !options.disable.count("attention");
   wanted.siblings = !options.disable.count("siblings");
   wanted.mixed_order = target == codegen::TargetKind::cuda && !options.disable.count("mixed_order");
@@ -158,6 +157,7 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
 }  // namespace src
 
 Executable compile(const Graph& graph, const std::string& target, const Options& options) {
+  src::check_names(options);
   const auto backend = src::open_backend(target, options);
   return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
 }

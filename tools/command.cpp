@@ -44,7 +44,7 @@ void TimingArguments::add_to(CLI::App& command, double& seconds) {
 Options CompileArguments::options() const {
   Options options = default_options();
   options.disable.insert(disable.begin(), disable.end());
-  if (no_fuse || options.disable.count("fuse")) options.fuse = false;
+  if (no_fuse) options.fuse = false;
   options.typical = bindings();
   src::check_names(options);
   return options;

@@ -53,6 +53,22 @@ TEST_F(ApiErrors, ShapesThatDoNotBroadcast) {
             "  at HERE\n  help: make them equal or one of them 1, e.g. with expand_dims or reshape");
 }
 
+TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
+  g.output("y", x + 1);
+  Options options = default_options();
+  options.disable = {"late_store"};
+  EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
+            "argument error: 'late_store' is nothing that can be switched off\n"
+            "  help: did you mean 'late_stores'? TENON_DISABLE or --disable takes canonicalize, fold, cse, dce, fuse, "
+            "attention, siblings, mixed_order, duplicate, windows, packing, calibration, streaming, online, hold_rows, "
+            "clusters, dependent_launch, keep_reads, bulk_copies, narrow, interleave, late_stores, tuned, nvtx");
+  options.disable.clear();
+  options.print = {"everything"};
+  EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
+            "argument error: 'everything' is nothing that can be printed\n"
+            "  help: TENON_PRINT takes graph, plan, schedule, kernel, source");
+}
+
 TEST_F(ApiErrors, NumbersThatTheDTypeCannotHold) {
   EXPECT_EQ(message_of([&] { i * 1.5; }),
             "type error: mul: literal 1.5 is not representable as i32\n"

@@ -113,6 +113,9 @@ TEST(ApiRun, UnfusedMakesMoreKernelsAndTheSameResults) {
   const Executable plain = compile(affine(), "cpu", options);
   EXPECT_GT(plain.stats().kernels, compile(affine(), "cpu").stats().kernels);
   expect_right(plain({counting(33)}), 33);
+  options.fuse = true;
+  options.disable = {"fuse"};  // by its name
+  EXPECT_EQ(compile(affine(), "cpu", options).stats().kernels, plain.stats().kernels);
 }
 
 // work(0), work(1), … at the same time; an Error is a failure of the test, not of the program.
