@@ -26,7 +26,7 @@ void hold(ReduceSchedule schedule, std::int64_t length, std::int64_t element_byt
   const int team = schedule.mapping == RowMapping::warp ? schedule.lanes : schedule.threads * schedule.cluster;
   const std::int64_t elements = (length / schedule.vector + team - 1) / team * schedule.vector;
   const std::int64_t bytes = schedule.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
-  if (elements > kMostHeldElements || elements * element_bytes > bytes) return;
+  if (elements == 0 || elements > kMostHeldElements || elements * element_bytes > bytes) return;
   schedule.persistent = true;
   schedule.online = false;
   schedule.unroll = 1;

@@ -278,19 +278,32 @@ TEST(CudaReduce, ColumnsAreReadAlongTheKeptAxis) {
                       "for (int r0 = member; r0 < 1000; r0 += 8) {", "reduce_columns<32, 256>(a1, "});
 }
 
-TEST(CudaReduce, EveryCandidateCompiles) {
+void expect_every_candidate_compiles(Kernel kernel, std::size_t least = 3) {
   const Target target = test::cuda_target_for("sm_90a");
-  for (const std::int64_t columns : {2048, 4097, 65536}) {
-    Kernel kernel = softmax(DType::bf16, columns);
-    const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
-    EXPECT_EQ(print(candidates.at(0)), print(choose_schedule(kernel, target)));
-    EXPECT_GE(candidates.size(), 3U);
-    for (const Schedule& schedule : candidates) {
-      SCOPED_TRACE(print(schedule));
-      kernel.schedule = schedule;
-      test::expect_compiles_for(emit_cuda(kernel, target), {"sm_90a"});
-    }
+  const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
+  EXPECT_EQ(print(candidates.at(0)), print(choose_schedule(kernel, target)));
+  EXPECT_GE(candidates.size(), least);
+  for (const Schedule& schedule : candidates) {
+    SCOPED_TRACE(print(schedule));
+    kernel.schedule = schedule;
+    test::expect_compiles_for(emit_cuda(kernel, target), {"sm_90a"});
   }
+}
+
+TEST(CudaReduce, EveryCandidateCompiles) {
+  for (const std::int64_t columns : {2048, 4097, 65536}) expect_every_candidate_compiles(softmax(DType::bf16, columns));
+}
+
+TEST(CudaReduce, EveryCandidateForEmptyRowsCompiles) {
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f32[5, 0]) { y = logsumexp(x, axis=1); return y }"));
+  expect_every_candidate_compiles(lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")), 1);
+}
+
+// Elements are stored by threads of which some lie beyond the last column; where a thread has one alone, it has
+// returned.
+TEST(CudaReduce, EveryCandidateForColumnsWithElementsCompiles) {
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f16[7, 65]) { y = softmax(x, axis=-2); return y }"));
+  expect_every_candidate_compiles(lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")));
 }
 
 TEST(CudaReduce, TheSourceHoldsOnlyThePiecesItNeeds) {

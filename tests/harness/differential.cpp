@@ -147,7 +147,7 @@ Executable executable_of(const ir::Graph& graph, const std::string& target, cons
 // With a schedule for each kernel that a tuner might find.
 Executable executable_with_other_schedules(const ir::Graph& graph, const std::string& target, const Options& options,
                                            std::uint64_t choice) {
-  const auto backend = backend_of(target);
+  const auto backend = target.starts_with("sm_") ? src::open_backend(target, options) : backend_of(target);
   const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
   const auto lower = [=](int group, const codegen::Specialization& specialization) {
     codegen::Kernel kernel = codegen::lower(*plan, group, specialization, backend->target());

@@ -62,7 +62,7 @@ class ColumnEmitter {
     std::sort(points.instrs.begin(), points.instrs.end());
     points.stores = stores;
     points.reduces = reduces;
-    points.condition = of_row ? row_condition(rows_, team_) : whole_blocks(rows_, team_) ? "" : "inside";
+    points.condition = of_row ? row_condition(rows_, team_) : element_condition(rows_, team_);
     points.position = rows_.element();
     points.columns = true;
     points.streaming = schedule_.streaming && !of_row;

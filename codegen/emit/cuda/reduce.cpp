@@ -104,7 +104,7 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
   points.stores = sweep.stores;
   points.reduces = sweep.reduces;
   points.outer = sweep.outer;
-  if (team_.size > 1 && !whole_blocks(rows_, team_)) points.condition = "inside";
+  points.condition = element_condition(rows_, team_);
   points.position = rows_.element();
   points.axis = static_cast<int>(kernel_.axes.size()) - 1;
   points.vector = schedule_.vector;

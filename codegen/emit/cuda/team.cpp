@@ -113,6 +113,10 @@ void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::stri
   out.line(fmt::format("const {0} end = min(begin + {1}, ({0}){2});", type, size, parenthesized(last)));
 }
 
+std::string element_condition(const Rows& rows, const Team& team) {
+  return team.size == 1 || whole_blocks(rows, team) ? "" : "inside";
+}
+
 std::string row_condition(const Rows& rows, const Team& team) {
   if (team.size == 1) return "";
   return whole_blocks(rows, team) ? "member == 0" : "member == 0 && inside";

@@ -46,8 +46,11 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
 /// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`; it has
 /// whole multiples of `step` elements.
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
-/// Whether a thread may lie beyond the last row.
+/// Whether no thread lies beyond the last row.
 bool whole_blocks(const Rows& rows, const Team& team);
+/// When a thread stores elements of its row: "inside", or empty where always, as where a thread has a row alone: one
+/// beyond the last has returned.
+std::string element_condition(const Rows& rows, const Team& team);
 /// When a thread stores what there is once for each row: "member == 0 && inside".
 std::string row_condition(const Rows& rows, const Team& team);
 
