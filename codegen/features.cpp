@@ -3,11 +3,30 @@
 
 namespace tenon::codegen {
 
+Features cuda_features() {
+  Features all;
+#define FEATURE(name, what) all.name = true;
+#define CUDA_FEATURE(name, what) all.name = true;
+#define CPU_FEATURE(name, what)
+#include "codegen/features.def"
+  return all;
+}
+
+Features cpu_features() {
+  Features all;
+#define FEATURE(name, what) all.name = true;
+#define CUDA_FEATURE(name, what)
+#define CPU_FEATURE(name, what) all.name = true;
+#include "codegen/features.def"
+  return all;
+}
+
 std::span<const Feature> all_features() {
   static constexpr Feature kFeatures[] = {
 #define FEATURE(name, what) {#name, &Features::name, what},
+#define CUDA_FEATURE(name, what) {#name, &Features::name, what},
+#define CPU_FEATURE(name, what) {#name, &Features::name, what},
 #include "codegen/features.def"
-#undef FEATURE
   };
   return kFeatures;
 }

@@ -9,12 +9,17 @@ namespace tenon::codegen {
 
 /// What a target can, and nobody has switched off.
 struct Features {
-#define FEATURE(name, what) bool name = true;
+#define FEATURE(name, what) bool name = false;
+#define CUDA_FEATURE(name, what) bool name = false;
+#define CPU_FEATURE(name, what) bool name = false;
 #include "codegen/features.def"
-#undef FEATURE
 
   bool operator==(const Features&) const = default;
 };
+
+/// All that there are for a kind of target.
+Features cuda_features();
+Features cpu_features();
 
 /// A feature, for whoever lists them or looks for one by its name.
 struct Feature {

@@ -36,6 +36,7 @@ Target cuda_target(const std::string& arch) {
       target.sm = row.sm;
       target.arch = row.name;
       target.multiprocessors = row.multiprocessors;
+      target.may = cuda_features();
       target.may.keep_reads = row.sm >= 80;
       target.may.dependent_launch = target.may.bulk_copies = target.may.clusters = row.sm >= 90;
       target.shared_memory_per_block = row.shared_memory_per_block;

@@ -55,6 +55,7 @@ void describe_processor(codegen::Target& target) {
 codegen::Target host_target(int vector_bytes) {
   codegen::Target target;
   target.kind = codegen::TargetKind::cpu;
+  target.may = codegen::cpu_features();
   if (vector_bytes == 0) {
     describe_processor(target);
   } else {

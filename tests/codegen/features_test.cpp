@@ -13,6 +13,7 @@ namespace {
 
 Target cpu_target() {
   Target target;
+  target.may = cpu_features();
   target.vector_bytes = 64;
   target.threads = 2;
   return target;
@@ -66,13 +67,22 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
 
 TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {
-  EXPECT_EQ(without(Features(), {"fuse", "nvtx"}), Features());
-  for (const Feature& feature : all_features()) {
-    Features left = without(Features(), {feature.name});
-    EXPECT_FALSE(left.*feature.member);
-    left.*feature.member = true;
-    EXPECT_EQ(left, Features());
+  for (const Features& all : {cuda_features(), cpu_features()}) {
+    EXPECT_EQ(without(all, {"fuse", "nvtx"}), all);
+    for (const Feature& feature : all_features()) {
+      Features left = without(all, {feature.name});
+      EXPECT_FALSE(left.*feature.member);
+      left.*feature.member = all.*feature.member;
+      EXPECT_EQ(left, all);
+    }
   }
+}
+
+TEST(Features, EachIsForAKindOfTarget) {
+  for (const Feature& feature : all_features())
+    EXPECT_TRUE(cuda_features().*feature.member || cpu_features().*feature.member) << feature.name;
+  EXPECT_FALSE(cpu_features().narrow);
+  EXPECT_FALSE(cuda_features().late_stores);
 }
 
 // A kernel with fewer features is another one of the same graph: all are legal.

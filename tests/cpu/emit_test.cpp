@@ -16,6 +16,7 @@ using ir::Op;
 
 codegen::Target target_of(const std::string& cpu, int vector_bytes) {
   codegen::Target target;
+  target.may = codegen::cpu_features();
   target.cpu = cpu;
   target.vector_bytes = vector_bytes;
   return target;
