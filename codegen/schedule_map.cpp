@@ -27,14 +27,19 @@ std::vector<Access> streams(const Kernel& kernel) {
 }
 
 // Issue slots of one element: what is the same for a whole vector costs less the longer that is. Eight-bit reals are
-// converted in software.
+// converted in software, and the cosine of what has its sine taken costs little (codegen/emit/cuda/definitions.h).
 std::int64_t cost_of(const Kernel& kernel) {
-  constexpr std::int64_t kConversion = 10;
+  constexpr std::int64_t kConversion = 10, kCosineBesideSine = 4;
+  const auto beside_sine = [&](const Instr& instr) {
+    return instr.op == ir::Op::cos && std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& other) {
+             return other.kind == InstrKind::map && other.op == ir::Op::sin && other.args == instr.args;
+           });
+  };
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
   std::int64_t cost = 0;
   for (const Instr& instr : kernel.body) {
     if ((instr.depends >> inner & 1) == 0) continue;
-    if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
+    if (instr.kind == InstrKind::map) cost += beside_sine(instr) ? kCosineBesideSine : ir::info(instr.op).cost;
     if ((instr.kind == InstrKind::load || instr.kind == InstrKind::round) && is_f8(instr.dtype)) cost += kConversion;
   }
   for (const Store& store : kernel.stores)
