@@ -148,24 +148,14 @@ Array interpret_cast(const Step& step) {
   return result;
 }
 
-// The storage bits of element i. Those of a NaN are not specified, since a register may keep it in a wider type:
-// disturbed runs show NaNs of both signs, each with the least mantissa of a quiet one and with the greatest.
-std::uint64_t storage_bits(const Step& step, const Array& from, std::size_t i) {
-  if (!is_real(from.dtype)) return static_cast<std::uint64_t>(from.integers[i]);
-  std::uint64_t bits = encode_real(from.dtype, from.reals[i]);
-  if (!std::isnan(from.reals[i]) || !step.numerics.disturbs()) return bits;
-  const double noise = step.numerics.noise(static_cast<std::int64_t>(i));
-  if (noise > 0) bits ^= std::uint64_t{1} << (8 * size_of(from.dtype) - 1);
-  if (std::fabs(noise) > 0.75) bits |= (std::uint64_t{1} << real_format(from.dtype).mantissa_bits) - 1;
-  return bits;
-}
-
 Array interpret_bitcast(const Step& step) {
   const Array& from = step.operand(0);
   Array result(step.result_dtype(), from.shape);
   const auto n = static_cast<std::size_t>(from.size());
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint64_t bits = storage_bits(step, from, i);
+    const std::uint64_t bits = is_real(from.dtype)
+                                   ? step.numerics.storage_bits(from.dtype, from.reals[i], static_cast<std::int64_t>(i))
+                                   : static_cast<std::uint64_t>(from.integers[i]);
     if (is_real(result.dtype)) {
       result.reals[i] = decode_real(result.dtype, bits);
     } else {

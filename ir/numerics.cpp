@@ -36,6 +36,8 @@ Numerics::Numerics(const InterpretOptions& options, NodeId node)
   quiet_ = *options.perturb_seed / 4 % 8 == 7;
   sign_ = *options.perturb_seed % 2 == 0 ? 1 : -1;
   key_ = mix(*options.perturb_seed / 2 ^ mix(static_cast<std::uint64_t>(node)));
+  second_pair_ = *options.perturb_seed / 2 % 2 == 1;
+  four_key_ = mix(*options.perturb_seed / 4 ^ mix(~static_cast<std::uint64_t>(node)));
   overflows_ = !quiet_ && (mix(key_) & 1) != 0;
   // Half of the runs that follow when the first do not explain a result: a fused plan rounds some values, those that it
   // stores, and not others, and what turns on one of them may need just that choice.
@@ -48,6 +50,15 @@ double Numerics::noise(std::int64_t i) const {
   const std::uint64_t bits = mix(key_ + static_cast<std::uint64_t>(i));
   const double magnitude = 0.5 + std::ldexp(static_cast<double>(bits >> 12), -53);
   return ((bits & 1) != 0 ? sign_ : -sign_) * magnitude;
+}
+
+std::uint64_t Numerics::storage_bits(DType dtype, double value, std::int64_t i) const {
+  std::uint64_t bits = encode_real(dtype, value);
+  if (!std::isnan(value) || !disturbs_ || quiet_) return bits;
+  if (noise(i) > 0) bits ^= std::uint64_t{1} << (8 * size_of(dtype) - 1);
+  const bool drawn = (mix(four_key_ + static_cast<std::uint64_t>(i)) & 1) != 0;
+  if (drawn == second_pair_) bits |= (std::uint64_t{1} << real_format(dtype).mantissa_bits) - 1;
+  return bits;
 }
 
 bool Numerics::cancels(std::int64_t i) const {

@@ -42,6 +42,11 @@ class Numerics {
   /// A random number in [-1, -1/2] or [1/2, 1].
   double noise(std::int64_t i) const;
 
+  /// The storage bits of a result's element i, `value` of `dtype`. Those of a NaN are not specified, since a register
+  /// may keep it in a wider type: of runs 4k to 4k + 3 each shows another, of either sign with the least mantissa of a
+  /// quiet NaN and with the greatest.
+  std::uint64_t storage_bits(DType dtype, double value, std::int64_t i) const;
+
  private:
   /// Whether a value that may be 0 is 0 exactly, in one run of each pair: terms that cancel in one order, or after one
   /// rounding, leave no noise, and what asks for 0 then gets another answer.
@@ -54,6 +59,8 @@ class Numerics {
   bool overflows_ = false;  // this node's results as where a plan stores them, which it does with some, if out of range
   double sign_ = 1;  // runs 2k and 2k + 1 are disturbed by opposite amounts, so that a threshold is met from both sides
   std::uint64_t key_ = 0;
+  std::uint64_t four_key_ = 0;  // what four runs have in common, of which
+  bool second_pair_ = false;    // this is the third or fourth
 };
 
 /// Half the distance between 1 and the next number of the real dtype: the bound of one rounding's relative error.
