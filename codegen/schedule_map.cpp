@@ -211,6 +211,19 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vect
                         cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
 }
 
+// Work of less than a block for each multiprocessor waits for the longest thread: short vectors share it out among more
+// threads, where a vector takes longer to compute than to move and accesses stay whole words.
+void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points,
+               std::int64_t widest) {
+  constexpr std::int64_t kWordBytes = 4, kSlots = 32;
+  const int least = draws_random_numbers(kernel) ? 4 : 2;
+  const auto few = [&] { return schedule.tile_axis < 0 && blocks(schedule, points) < target.multiprocessors; };
+  while (few() && schedule.threads > 128) schedule.threads /= 2;
+  while (few() && schedule.vector >= 2 * least && schedule.vector * widest > kWordBytes &&
+         schedule.vector * cost_of(kernel) > kSlots)
+    schedule.vector /= 2;
+}
+
 // A few blocks more than run at once, each of which has little to compute.
 bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points) {
   const std::int64_t at_once = std::int64_t{target.multiprocessors} * kResidentThreads * schedule.vector;
@@ -247,8 +260,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (plain && count.min >= kManyStreamsTotal / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
     schedule.vector = std::min(schedule.vector, narrow);
-  while (schedule.tile_axis < 0 && schedule.threads > 128 && blocks(schedule, count) < target.multiprocessors)
-    schedule.threads /= 2;
+  share_out(schedule, kernel, target, count, widest);
   choose_caching(schedule, kernel, accesses, count, bytes);
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;

@@ -77,12 +77,6 @@ TEST(CudaMap, LaunchesOneThreadForEachVector) {
   EXPECT_EQ(source.text.find("rows"), std::string::npos) << "a name from the graph";
 }
 
-TEST(CudaMap, FewPointsAreSpreadOverTheMultiprocessors) {
-  Kernel kernel = silu(DType::bf16, 65536);
-  emitted(kernel);
-  EXPECT_EQ(print(kernel.schedule), "map threads=128 vector=8 unroll=1");
-}
-
 TEST(CudaMap, AnOddExtentEndsElementByElement) {
   Kernel kernel = silu(DType::f16, rows, {"rows"});
   const Source source = emitted(kernel);

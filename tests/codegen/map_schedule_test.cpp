@@ -25,6 +25,23 @@ TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
             "map threads=512 vector=4 unroll=1 streaming keep_reads");
 }
 
+// Less than a block for each of 132 multiprocessors: threads wait for what they compute, so that more of them get less.
+TEST(MapSchedule, FewPointsAreSharedOutAmongTheMultiprocessors) {
+  const auto of_points = [](const std::string& type, const std::string& y) {
+    return chosen("graph g(x: " + type + ") { y = " + y + "; return y }");
+  };
+  EXPECT_EQ(of_points("bf16[524288]", "tanh(x)"), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(of_points("bf16[135168]", "tanh(x)"), "map threads=128 vector=8 unroll=1");
+  EXPECT_EQ(of_points("bf16[67584]", "tanh(x)"), "map threads=128 vector=4 unroll=1");
+  EXPECT_EQ(of_points("bf16[65536]", "tanh(x)"), "map threads=128 vector=2 unroll=1");
+  EXPECT_EQ(of_points("f32[64]", "tanh(x)"), "map threads=128 vector=2 unroll=1");
+  EXPECT_EQ(of_points("f8e5m2[64]", "tanh(x)"), "map threads=128 vector=4 unroll=1");
+  // little to compute: what is moved decides; random numbers are drawn four at a time
+  EXPECT_EQ(of_points("bf16[65536]", "neg(x)"), "map threads=128 vector=8 unroll=1");
+  EXPECT_EQ(chosen("graph g(s: i64, x: f32[4096]) { y = tanh(dropout(x, s, p=0.1)); return y }"),
+            "map threads=128 vector=4 unroll=1");
+}
+
 // What others left in the caches need not be written back for it, which shows in between: neither where all fits, nor
 // where it is little of what is moved.
 TEST(MapSchedule, StreamsAboutAsLargeAsTheCachesPassThemBy) {
