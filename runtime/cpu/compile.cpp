@@ -13,6 +13,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/Reassociate.h>
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 
 #include <chrono>
@@ -70,6 +71,7 @@ void run_passes(llvm::Module& module) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::ReassociatePass());  // constants of indices last, where addresses hold them
   passes.addPass(llvm::EarlyCSEPass());
   for (llvm::Function& function : module)
     if (!function.isDeclaration()) passes.run(function, functions);

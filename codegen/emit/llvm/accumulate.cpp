@@ -99,6 +99,12 @@ Partial merge(Unit& unit, const Instr& reduce, const Partial& a, const Partial& 
   return choose(unit, unit.b.CreateOr(second, unit.b.CreateAnd(unit.b.CreateNot(first), earlier)), a, b);
 }
 
+Partial merge_all(Unit& unit, const Instr& reduce, std::vector<Partial> parts) {
+  for (; parts.size() > 1; parts.resize((parts.size() + 1) / 2))
+    for (std::size_t i = 0, j = parts.size() - 1; i < j; ++i, --j) parts[i] = merge(unit, reduce, parts[i], parts[j]);
+  return parts[0];
+}
+
 Partial fold_lanes(Unit& unit, const Instr& reduce, Partial a) {
   for (int lanes = lanes_of(a.value); lanes > 1; lanes /= 2) {
     const auto half = [&](int from) {

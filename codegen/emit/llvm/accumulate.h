@@ -1,7 +1,7 @@
 // Reductions as accumulators: identity, combination, and the fold across lanes in a fixed order.
 #pragma once
 
-#include <utility>
+#include <vector>
 
 #include "codegen/emit/llvm/unit.h"
 
@@ -22,6 +22,8 @@ Partial identity_of(Unit& unit, const Instr& reduce, int lanes);
 Partial accumulate(Unit& unit, const Instr& reduce, const Partial& a, const Partial& element);
 /// Of two parts in any order: equal extremes go to the smaller index.
 Partial merge(Unit& unit, const Instr& reduce, const Partial& a, const Partial& b);
+/// Of several parts, by halves, so that few of them wait for each other.
+Partial merge_all(Unit& unit, const Instr& reduce, std::vector<Partial> parts);
 /// All lanes in one, by halves.
 Partial fold_lanes(Unit& unit, const Instr& reduce, Partial a);
 /// The reduction's value.

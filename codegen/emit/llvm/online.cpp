@@ -13,24 +13,15 @@ const Instr& sum_of(const Unit& unit, const OnlineSum& so_far) { return unit.ker
 Value* load(Unit& unit, llvm::AllocaInst* at) { return unit.b.CreateLoad(at->getAllocatedType(), at); }
 
 // Elements as a reduction sees them: lanes that are not in use have nothing.
-std::vector<Value*> elements_of(Unit& unit, const Instr& reduce, std::vector<Scope>& scopes) {
+std::vector<Partial> elements_of(Unit& unit, const Instr& reduce, std::vector<Scope>& scopes) {
   evaluate_interleaved(unit, scopes, {reduce.args[0]});
-  std::vector<Value*> elements;
+  std::vector<Partial> elements;
   for (Scope& scope : scopes) {
     Value* element = evaluate_lanes(unit, scope, reduce.args[0]);
     if (scope.mask) element = unit.b.CreateSelect(scope.mask, element, identity_of(unit, reduce, scope.lanes).value);
-    elements.push_back(element);
+    elements.push_back({element, nullptr});
   }
   return elements;
-}
-
-// By halves, so that few of them wait for each other.
-Partial combined(Unit& unit, const Instr& reduce, const std::vector<Value*>& elements) {
-  std::vector<Partial> parts;
-  for (Value* element : elements) parts.push_back({element, nullptr});
-  for (; parts.size() > 1; parts.resize((parts.size() + 1) / 2))
-    for (std::size_t i = 0, j = parts.size() - 1; i < j; ++i, --j) parts[i] = merge(unit, reduce, parts[i], parts[j]);
-  return parts[0];
 }
 
 // The shift that follows from `maximum`, a scalar, at the builder's position.
@@ -64,15 +55,15 @@ OnlineSum make_online(Unit& unit, const Online& online, int lanes) {
 void add_online(Unit& unit, const OnlineSum& so_far, std::vector<Scope>& scopes) {
   auto& b = unit.b;
   const Instr &maximum = maximum_of(unit, so_far), &sum = sum_of(unit, so_far);
-  const std::vector<Value*> elements = elements_of(unit, maximum, scopes);
+  const std::vector<Partial> elements = elements_of(unit, maximum, scopes);
   const Partial top = read(unit, so_far.maximum);
   Value* within = nullptr;  // false for NaN
-  for (Value* element : elements) {
-    Value* its = b.CreateFCmpOLE(element, top.value);
+  for (const Partial& element : elements) {
+    Value* its = b.CreateFCmpOLE(element.value, top.value);
     within = within ? b.CreateAnd(within, its) : its;
   }
   emit_if(unit, b.CreateNot(b.CreateAndReduce(within)), [&] {
-    const Partial all = fold_lanes(unit, maximum, merge(unit, maximum, top, combined(unit, maximum, elements)));
+    const Partial all = fold_lanes(unit, maximum, merge(unit, maximum, top, merge_all(unit, maximum, elements)));
     Value* shift = splat(unit, shift_of(unit, scopes[0], so_far, all.value), lanes_of(top.value));
     Value* rest = rescaled(unit, so_far, read(unit, so_far.sum).value, load(unit, so_far.shift), shift);
     write(unit, so_far.maximum, {splat(unit, all.value, lanes_of(top.value)), nullptr});
@@ -84,8 +75,8 @@ void add_online(Unit& unit, const OnlineSum& so_far, std::vector<Scope>& scopes)
     scope.home = b.GetInsertBlock();
     scope.values[so_far.what.shift] = shift;
   }
-  const std::vector<Value*> weights = elements_of(unit, sum, scopes);
-  write(unit, so_far.sum, accumulate(unit, sum, read(unit, so_far.sum), combined(unit, sum, weights)));
+  const Partial weights = merge_all(unit, sum, elements_of(unit, sum, scopes));
+  write(unit, so_far.sum, accumulate(unit, sum, read(unit, so_far.sum), weights));
 }
 
 Partial online_maximum(Unit& unit, const OnlineSum& so_far) {

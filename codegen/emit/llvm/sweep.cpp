@@ -114,10 +114,13 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
   Partials partials;
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
     const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
-    Partial all = read(unit, accumulators[r][0]);
-    for (int i = 1; i < vectors; ++i)
-      all = merge(unit, reduce, all, read(unit, accumulators[r][static_cast<std::size_t>(i)]));
-    partials.push_back({is_online(sweep, r) ? online_maximum(unit, *online) : fold_lanes(unit, reduce, all)});
+    if (is_online(sweep, r)) {
+      partials.push_back({online_maximum(unit, *online)});
+      continue;
+    }
+    std::vector<Partial> parts;
+    for (const Accumulator& accumulator : accumulators[r]) parts.push_back(read(unit, accumulator));
+    partials.push_back({fold_lanes(unit, reduce, merge_all(unit, reduce, parts))});
   }
   if (online) rows[0].values[sweep.online->sum] = online_sum(unit, *online).value;
   return partials;
