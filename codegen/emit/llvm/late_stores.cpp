@@ -98,7 +98,7 @@ void LateStores::prefetch(Scope& scope, std::size_t number, const std::vector<Sc
     const auto pitch = access.offset.coefficient(plan_.kept.back());
     if (!pitch || pitch->is(0)) continue;
     const Dim distance = *pitch * Dim(rows_ahead(unit_.kernel, access, lanes_.axis));
-    for (Scope& vector : ahead) emit_prefetch(unit_, vector, access, distance);
+    for (Scope& vector : ahead) emit_prefetch(unit_, vector, access, distance, CacheLevel::first);
   }
 }
 

@@ -29,7 +29,8 @@ void fetch_ahead(Unit& unit, std::vector<Scope>& vectors) {
   for (const Instr& instr : unit.kernel.body)
     for (Scope& scope : vectors)
       if (instr.kind == InstrKind::load)
-        emit_prefetch(unit, scope, instr.access, Dim(kAhead / element_bytes(unit.kernel, instr.access)));
+        emit_prefetch(unit, scope, instr.access, Dim(kAhead / element_bytes(unit.kernel, instr.access)),
+                      CacheLevel::first);
 }
 
 void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin, Value* end) {

@@ -107,14 +107,15 @@ Value* emit_load_stored(Unit& unit, Scope& scope, const Access& access) {
   return load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
 }
 
-void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance) {
+void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance, CacheLevel level) {
   auto& b = unit.b;
-  constexpr int kRead = 0, kSecondLevel = 2, kData = 1;
+  constexpr int kRead = 0, kData = 1;
+  const int locality = level == CacheLevel::first ? 3 : 2;  // as LLVM counts
   if (scope.mask || !is_contiguous(unit, scope, access)) return;
   Value* first = evaluate_affine(unit, scope, access.offset)->base;
   Value* address = element_address(unit, access.operand, b.CreateAdd(first, emit_dim(unit, distance)));
   b.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
-                    {address, b.getInt32(kRead), b.getInt32(kSecondLevel), b.getInt32(kData)});
+                    {address, b.getInt32(kRead), b.getInt32(locality), b.getInt32(kData)});
 }
 
 bool is_contiguous(Unit& unit, const Scope& scope, const Access& access) {

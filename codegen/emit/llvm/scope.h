@@ -64,9 +64,11 @@ Value* evaluate_guards(Unit& unit, Scope& scope, const std::vector<Guard>& guard
 Value* emit_load(Unit& unit, Scope& scope, const Access& access);
 /// The same as it is stored.
 Value* emit_load_stored(Unit& unit, Scope& scope, const Access& access);
-/// Has the line of the first lane's element, `distance` elements on, brought into the second-level cache, where the
-/// lanes are consecutive and all in use. It need not lie in the operand.
-void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance);
+enum class CacheLevel : std::uint8_t { first, second };
+/// Has the line of the first lane's element, `distance` elements on, brought into that cache, where the lanes are
+/// consecutive and all in use. It need not lie in the operand. What is read along rows lies in the first level in time;
+/// lines of many rows would push each other out of it (bench/results/cpu-2026-11-22.md).
+void emit_prefetch(Unit& unit, Scope& scope, const Access& access, const Dim& distance, CacheLevel level);
 struct StoreStyle {
   bool streaming = false;  ///< around the caches; contiguous stores must then be aligned to their size
 };

@@ -138,7 +138,8 @@ class Square {
     bind_lanes(line, block_.rows.axis, row_, side_, mask);
     Value* row = emit_load_stored(unit_, line, access_);
     // Too little is read of a line of memory at once for the hardware to see where it leads.
-    emit_prefetch(unit_, line, access_, *access_.offset.coefficient(block_.rows.axis) * Dim(block_.ahead));
+    emit_prefetch(unit_, line, access_, *access_.offset.coefficient(block_.rows.axis) * Dim(block_.ahead),
+                  CacheLevel::second);
     return row;
   }
 

@@ -74,7 +74,7 @@ void prefetch(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t
     const std::int64_t size = size_of(unit.kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
     const auto distance = once ? std::optional(Dim(kAhead / size)) : access.offset.coefficient(plan.kept.back());
     for (Scope& scope : vectors)
-      if (distance && !distance->is(0)) emit_prefetch(unit, scope, access, *distance);
+      if (distance && !distance->is(0)) emit_prefetch(unit, scope, access, *distance, CacheLevel::first);
   }
 }
 
