@@ -243,6 +243,15 @@ TEST_P(Regressions, APaddedDifferenceOfRows) {
   })");
 }
 
+// The rows' number, by which an index is divided, is 0: a processor traps.
+TEST_P(Regressions, APaddedTransposeOfNoRows) {
+  check(R"(graph padded(x: f32[1, rows, 100]) {
+    y = pad(transpose(x, perm=[1, 2, 0]), low=[1, 0, 0], high=[0, 3, 3])
+    return y
+  })",
+        {{{"rows", 0}}, {{"rows", 2}}});
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace

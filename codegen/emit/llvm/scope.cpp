@@ -203,11 +203,13 @@ bool fits_31_bits(const Unit& unit, const Index& index) {
   return range.min >= 0 && range.max <= 0x7fffffff;
 }
 
-// floor(a / d) or a mod d. Vectors of numbers that fit are divided in 32 bits, which the hardware can multiply high.
+// floor(a / d) or a mod d, where no extent is 0; else no matter what, for nothing lies there. Vectors of numbers that
+// fit are divided in 32 bits, which the hardware can multiply high.
 Value* emit_division(Unit& unit, const IndexAtom& atom, Value* a, Value* d) {
   auto& b = unit.b;
   const bool quotient = atom.kind == IndexAtom::Kind::floor_div;
   const bool natural = bounds(atom.operand, unit.kernel.context()).min >= 0;
+  if (atom.divisor.bounds(unit.kernel.symbols).min < 1) d = maximum_of(unit, d, constant(unit, 1));  // a CPU traps
   d = splat(unit, d, lanes_of(a));
   if (natural && lanes_of(a) > 1 && fits_31_bits(unit, atom.operand) &&
       atom.divisor.bounds(unit.kernel.symbols).max <= 0x7fffffff) {
