@@ -136,10 +136,10 @@ std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& targ
 // of blocks the compiler may rather wait for a load than take a register beyond the 32nd.
 std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  for (const int warps : {24, 32, 40}) {
+  for (const int warps : {0, 24, 32, 40}) {
     ReduceSchedule other = chosen;
     other.resident = 32 * warps / chosen.threads;
-    if (other.resident > 0) result.push_back(other);
+    if (other.resident > 0 || warps == 0) result.push_back(other);
   }
   return result;
 }

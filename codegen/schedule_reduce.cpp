@@ -30,6 +30,7 @@ constexpr int kMostThreads = 512;       // of a block, which leaves each 64 regi
 constexpr int kMostAccumulators = 32;   // per thread
 constexpr std::int64_t kCachesBytes = 32 << 20;
 constexpr std::int64_t kMostStreamed = 320 << 20;
+constexpr int kThreadsOfNorms = 1280;   // of an SM, in peeled rows of 2-byte elements beside weights
 constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
@@ -43,6 +44,13 @@ void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShap
   if (schedule.vector == most || shape.length < kShortestPeeled || peel_reference(kernel) == nullptr) return;
   schedule.vector = most;
   schedule.peeled = true;
+}
+
+// Vectors of a thread in the longest row. A peeled one has elements beside them.
+std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
+  const std::int64_t team = team_of(schedule);
+  const std::int64_t vectors = (shape.length + (schedule.peeled ? 0 : schedule.vector - 1)) / schedule.vector;
+  return (vectors + team - 1) / team;
 }
 
 // Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
@@ -84,10 +92,19 @@ SymbolBounds bytes_of_streams(const Kernel& kernel) {
 
 bool exceeds_caches(const Kernel& kernel) { return bytes_of_streams(kernel).min >= kCachesBytes; }
 
-// One sweep over more than the caches hold, which stores no elements: what is loaded need not push out what others
+// Of its threads' candidates a large block finds the best in more instructions than the elements took.
+bool finds_index(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+    return instr.kind == InstrKind::reduce && ir::info(instr.op).yields == ir::Yields::Index;
+  });
+}
+
+bool one_sweep(const Kernel& kernel, bool online) { return rounds_of(kernel, online).sweeps.size() == 1; }
+
+// One read of more than the caches hold, where no elements are stored: what is loaded need not push out what others
 // left there, and have it written to memory meanwhile. That is some 5 us saved, once; such loads are 3 % slower.
-bool streams_past(const Kernel& kernel, bool online, std::int64_t most = kMostStreamed) {
-  if (stores_elements(kernel) || rounds_of(kernel, online).sweeps.size() != 1) return false;
+bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most = kMostStreamed) {
+  if (stores_elements(kernel) || !one_read) return false;
   const SymbolBounds bytes = bytes_of_streams(kernel);
   return bytes.min >= kCachesBytes && bytes.max <= most;
 }
@@ -102,7 +119,7 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   schedule.peeled = true;
   schedule.vector = static_cast<int>(16 / widest_of(kernel));
   schedule.unroll = 8;
-  schedule.streaming_loads = streams_past(kernel, false, kMostStreamedColumns);
+  schedule.streaming_loads = streams_past(kernel, one_sweep(kernel, false), kMostStreamedColumns);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
   if (schedule.vector < 2 || cuda::column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
@@ -141,21 +158,40 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   return schedule;
 }
 
-// Rows of 2-byte elements beside operands that all rows share, which take registers of their own: a thread holds fewer
-// elements of the row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
+// Threads of a block that hold so many elements each, in whole warps.
+int threads_holding(int elements, const RowShape& shape) {
+  return static_cast<int>((shape.length / elements + 31) / 32 * 32);
+}
+
+// Rows beside operands that all rows share, which take registers of their own: a thread holds fewer elements of the
+// row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
 void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
-  if (widest_of(kernel) != 2 || row_loads(kernel).size() == row_streams(kernel).size()) return;
-  if (schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  if (widest_of(kernel) != 2 || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
   schedule.mapping = RowMapping::block;
-  schedule.threads = static_cast<int>((shape.length / (shape.length <= kShort ? 8 : 16) + 31) / 32 * 32);
+  schedule.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
+}
+
+// The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
+// many that there are few shifts at the ends of a row, in the registers of 40 warps on a multiprocessor.
+void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
+  const std::int64_t widest = widest_of(kernel);
+  if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
+  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
+  if (shape.length >= kLeast && threads > 32) {
+    schedule.mapping = RowMapping::block;
+    schedule.threads = threads;
+  }
+  if (widest == 2) schedule.resident = kThreadsOfNorms / schedule.threads;
 }
 
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
 // leave room for more blocks on an SM.
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
-  choose_norm_team(schedule, kernel, shape);
+  if (row_loads(kernel).size() > row_streams(kernel).size())
+    (schedule.peeled ? choose_peeled_norm_team : choose_norm_team)(schedule, kernel, shape);
   if (schedule.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.lanes) {
     schedule.mapping = RowMapping::block;
     schedule.threads = 128;
@@ -234,18 +270,20 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   schedule.online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
   if (schedule.online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
-  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
   // More is computed of each element, or of vectors that may end early, than registers are left for.
   const bool half = schedule.online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
-  schedule.unroll = choose_unroll(kernel, schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1),
-                                  (shape.length + step - 1) / step);
+  const int width = schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1);
+  schedule.unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
+  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
   if (schedule.mapping == RowMapping::block)
     schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
-  schedule.streaming_loads = schedule.vector > 1 && streams_past(kernel, schedule.online);
+  schedule.streaming_loads = schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, schedule.online));
   if (schedule.streaming_loads && schedule.mapping == RowMapping::block && schedule.splits == 1) {
-    const bool many = shape.length / schedule.vector >= 2 * kThreadsStreaming;
+    const bool many = shape.length > (2 * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
     schedule.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
-    schedule.unroll = std::min(schedule.unroll, many ? 1 : 2);
+    // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
+    schedule.unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
+                                      : std::min(schedule.unroll, many ? 1 : 2);
   }
   return schedule;
 }
@@ -275,6 +313,8 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
   schedule.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  if (schedule.persistent && schedule.vector > 1 && schedule.shared_elements == 0 && schedule.walkers == 0)
+    schedule.streaming_loads = streams_past(kernel, true);
   return schedule;
 }
 

@@ -18,8 +18,15 @@ template <class V, class I>
 __device__ __forceinline__ arg<V, I> first_max(arg<V, I> a, arg<V, I> b) {
   const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
   const bool tie = a.value == b.value || (a_nan && b_nan);
-  const bool better = tie ? b.index < a.index : b_nan || (!a_nan && b.value > a.value);
-  return better ? b : a;
+  return (!(b.value <= a.value) && !a_nan) || (tie && b.index < a.index) ? b : a;
+}
+
+//@ then_max
+// The same where `index` is beyond that of `a`: a tie changes nothing.
+template <class V, class I>
+__device__ __forceinline__ arg<V, I> then_max(arg<V, I> a, V value, I index) {
+  const bool better = !(value <= a.value) && a.value == a.value;  // or the first NaN
+  return {better ? value : a.value, better ? index : a.index};
 }
 
 //@ first_min
@@ -27,8 +34,15 @@ template <class V, class I>
 __device__ __forceinline__ arg<V, I> first_min(arg<V, I> a, arg<V, I> b) {
   const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
   const bool tie = a.value == b.value || (a_nan && b_nan);
-  const bool better = tie ? b.index < a.index : b_nan || (!a_nan && b.value < a.value);
-  return better ? b : a;
+  return (!(b.value >= a.value) && !a_nan) || (tie && b.index < a.index) ? b : a;
+}
+
+//@ then_min
+// The same where `index` is beyond that of `a`: a tie changes nothing.
+template <class V, class I>
+__device__ __forceinline__ arg<V, I> then_min(arg<V, I> a, V value, I index) {
+  const bool better = !(value >= a.value) && a.value == a.value;  // or the first NaN
+  return {better ? value : a.value, better ? index : a.index};
 }
 
 //@ shuffle_xor
@@ -49,37 +63,41 @@ __device__ __forceinline__ T reduce_lanes(T x, Combine combine) {
   return x;
 }
 
-//@ reduce_block
-// Over a block of `threads`, a multiple of 32. Each call in a kernel has its own buffer (`combine` is a lambda, so each
-// is an instantiation of its own) and is reached once, which is why one barrier is enough.
-template <int threads, class T, class Combine>
-__device__ __forceinline__ T reduce_block(T x, Combine combine) {
-  __shared__ T partial[threads / 32];
-  x = reduce_lanes<32>(x, combine);
-  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = x;
-  __syncthreads();
-  x = partial[0];
+//@ combine_warps
+// One part of each warp of a block, all of them by every thread: in order, since few instructions are between one and
+// the next, or pairs of candidates (the only struct here) in a tree, since comparing two takes long. A candidate that
+// comes twice changes nothing.
+template <int warps, class T, class Combine>
+__device__ __forceinline__ T combine_warps(const T* parts, Combine combine) {
+  if constexpr (__is_class(T)) {
+    constexpr int lanes = warps > 16 ? 32 : warps > 8 ? 16 : warps > 4 ? 8 : warps > 2 ? 4 : warps;
+    return reduce_lanes<lanes>(parts[threadIdx.x % lanes % warps], combine);
+  } else {
+    T x = parts[0];
 #pragma unroll
-  for (int warp = 1; warp < threads / 32; ++warp) x = combine(x, partial[warp]);
-  return x;
+    for (int warp = 1; warp < warps; ++warp) x = combine(x, parts[warp]);
+    return x;
+  }
 }
 
 //@ leave_warps
 // Over a block in two steps, with the caller's barrier between them, which several reductions can share: one part for
-// each warp, then all of them in order.
+// each warp, then combine_warps.
 template <class T, class Combine>
 __device__ __forceinline__ void leave_warps(T* parts, T x, Combine combine) {
   x = reduce_lanes<32>(x, combine);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
 }
 
-//@ combine_warps
-template <int warps, class T, class Combine>
-__device__ __forceinline__ T combine_warps(const T* parts, Combine combine) {
-  T x = parts[0];
-#pragma unroll
-  for (int warp = 1; warp < warps; ++warp) x = combine(x, parts[warp]);
-  return x;
+//@ reduce_block
+// Over a block of `threads`, a multiple of 32. Each call in a kernel has its own buffer (`combine` is a lambda, so each
+// is an instantiation of its own) and is reached once, which is why one barrier is enough.
+template <int threads, class T, class Combine>
+__device__ __forceinline__ T reduce_block(T x, Combine combine) {
+  __shared__ T partial[threads / 32];
+  leave_warps(partial, x, combine);
+  __syncthreads();
+  return combine_warps<threads / 32>(partial, combine);
 }
 
 //@ meet_cluster

@@ -256,6 +256,17 @@ TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
                       "= load_streaming<8, 8>(in0 + i0 + 4097 * r0);", "reduce_columns<", "reduce_sum_finish("});
 }
 
+// The compiler would keep registers for a second turn, whose bounds it does not know.
+TEST(CudaReduce, RowsOfOneTurnAreNoLoop) {
+  const auto one_vector = [](const ReduceSchedule& s) {
+    return s.mapping == RowMapping::block && s.threads == 512 && s.unroll == 1;
+  };
+  test::expect_lines(with_candidate("graph g(x: bf16[16384, 4103]) { y = sum(x, axis=1)\nreturn y }", one_vector).text,
+                     {"if (const int r0 = head + member * 8; r0 < tail) {"});
+  test::expect_lines(with_candidate("graph g(x: bf16[16384, 4105]) { y = sum(x, axis=1)\nreturn y }", one_vector).text,
+                     {"for (int r0 = head + member * 8; r0 < tail; r0 += 4096) {"});
+}
+
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {
   Kernel kernel = one_reduction(Op::sum, DType::f32, DType::f32, 50304);
   test::expect_lines(emitted(kernel).text, {"float a1 = 0.0f;", "a1 = a1 + v0;", "if (member == 0) out0[i0] = v1;"});
@@ -263,9 +274,15 @@ TEST(CudaReduce, OneThreadStoresTheRowsResult) {
 
 TEST(CudaReduce, ArgmaxCarriesItsPosition) {
   Kernel kernel = one_reduction(Op::argmax, DType::f32, DType::i64, 50304);
-  test::expect_lines(emitted(kernel).text,
-                     {"arg<float, int> a1 = {-inf_f32(), 0};", "a1 = first_max(a1, arg<float, int>{v0, r1 + j});",
-                      "const i64 v1 = reduce_block<512>(a1, ", ".index;  // argmax"});
+  test::expect_lines(emitted(kernel).text, {"arg<float, int> a1 = {-inf_f32(), 0};", "a1 = then_max(a1, v0, r1 + j);",
+                                            "const i64 v1 = reduce_block<512>(a1, ", ".index;  // argmax"});
+}
+
+// Threads come to their elements in order, but for those at the ends of a peeled row.
+TEST(CudaReduce, ArgminOfOddRowsLooksAtPositionsAtTheEnds) {
+  Kernel kernel = one_reduction(Op::argmin, DType::f32, DType::i64, 4095);
+  test::expect_lines(emitted(kernel).text, {"a1 = then_min(a1, v0, r1 + j);", "if (edge < 4095) {",
+                                            "a1 = first_min(a1, arg<float, int>{v0, r1});"});
 }
 
 TEST(CudaReduce, ColumnsAreReadAlongTheKeptAxis) {

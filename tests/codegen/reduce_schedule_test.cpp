@@ -103,6 +103,21 @@ TEST(ReduceSchedule, RowsOfSomeThousandsAreOfABlock) {
             "reduce mapping=block threads=128 vector=8 persistent row_elements=24");
 }
 
+// Of odd rows the weights come in words that are shifted: the fewer threads, the fewer of them at a row's ends.
+TEST(ReduceSchedule, ThreadsHoldMoreOfOddRows) {
+  const auto norm = [](const char* dtype, int columns) {
+    return chosen(fmt::format("x: {0}[64, {1}], w: {0}[{1}]) {{ y = rms_norm(x, w)", dtype, columns));
+  };
+  EXPECT_EQ(norm("bf16", 767),
+            "reduce mapping=warp threads=128 vector=8 peeled lanes=32 persistent row_elements=24 resident=10");
+  EXPECT_EQ(norm("bf16", 2047),
+            "reduce mapping=block threads=64 vector=8 peeled persistent row_elements=32 resident=20");
+  EXPECT_EQ(norm("bf16", 8191),
+            "reduce mapping=block threads=256 vector=8 peeled persistent row_elements=32 resident=5");
+  EXPECT_EQ(norm("f32", 1023), "reduce mapping=block threads=128 vector=4 peeled persistent row_elements=8");
+  EXPECT_EQ(norm("f32", 4095), "reduce mapping=block threads=256 vector=4 peeled persistent row_elements=16");
+}
+
 // The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
 TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
   EXPECT_EQ(chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
@@ -118,7 +133,13 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=256 vector=8 peeled unroll=2 streaming_loads");
+            "reduce mapping=block threads=512 vector=8 peeled streaming_loads");
+  EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = sum(x, axis=1)"),
+            "reduce mapping=block threads=512 vector=4 peeled unroll=2 streaming_loads");
+  EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = argmax(x, axis=1)"),
+            "reduce mapping=block threads=256 vector=4 peeled unroll=4 streaming_loads");
+  EXPECT_EQ(chosen("x: bf16[16384, 4096]) { y = logsumexp(x, axis=[1])"),
+            "reduce mapping=block threads=128 vector=8 streaming_loads persistent row_elements=32");
   EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
             "reduce mapping=block threads=128 vector=8 peeled unroll=4");
   EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),

@@ -171,15 +171,18 @@ Combination combination(const Kernel& kernel, const Instr& reduce) {
           fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
 }
 
-std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position,
+std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position, bool in_order,
                                  const std::string& subscript) {
   const Instr& reduce = kernel.instr(id);
   const std::string accumulator = fmt::format("a{}{}", id, subscript);
   const std::string value = value_name(kernel, reduce.args[0]);
   const Combination how = combination(kernel, reduce);
+  const bool largest = reduce.op == ir::Op::argmax;
+  if (how.is_arg && in_order)
+    return fmt::format("{0} = {1}({0}, {2}, {3});", accumulator, largest ? "then_max" : "then_min", value, position);
   if (how.is_arg)
-    return fmt::format("{0} = {1}({0}, {2}{{{3}, {4}}});", accumulator,
-                       reduce.op == ir::Op::argmax ? "first_max" : "first_min", how.type, value, position);
+    return fmt::format("{0} = {1}({0}, {2}{{{3}, {4}}});", accumulator, largest ? "first_max" : "first_min", how.type,
+                       value, position);
   const std::string_view meaning = ir::text_for(ir::info(reduce.op), kernel.instr(reduce.args[0]).dtype).meaning;
   const std::string text = substitute(meaning, {accumulator, value});
   return fmt::format("{} = {};", accumulator, is_sum(reduce.op) ? opaque_byte(text, reduce.dtype) : text);

@@ -47,8 +47,9 @@ struct Combination {
   bool is_arg = false;   ///< argmax, argmin: the accumulator is a value with its index
 };
 Combination combination(const Kernel& kernel, const Instr& reduce);
-/// "a7 = a7 + v6;"; `position` is the element's row-major index in the row, `subscript` stands behind the accumulator.
-std::string accumulate_statement(const Kernel& kernel, InstrId reduce, const std::string& position,
+/// "a7 = a7 + v6;"; `position` is the element's row-major index in the row, `in_order` where it is beyond those of the
+/// thread's elements so far; `subscript` stands behind the accumulator.
+std::string accumulate_statement(const Kernel& kernel, InstrId reduce, const std::string& position, bool in_order,
                                  const std::string& subscript = "");
 
 }  // namespace tenon::codegen::cuda

@@ -145,7 +145,7 @@ std::string encoded_value(const Kernel& kernel, const Points& points, InstrId va
 // The row is the position among those that an outer reduction combines.
 void emit_outer(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
   for (InstrId reduce : points.outer)
-    out.line(accumulate_statement(kernel, reduce, "row", fmt::format("{}[{}]", points.held_index, j)));
+    out.line(accumulate_statement(kernel, reduce, "row", true, fmt::format("{}[{}]", points.held_index, j)));
 }
 
 // The loop over the points of a vector.
@@ -171,8 +171,8 @@ void emit_loop(Writer& out, const Kernel& kernel, const Points& points, const st
   emit_saved(out, kernel, points, "j");
   emit_packed(out, kernel, points, "j");
   for (InstrId reduce : points.reduces)
-    out.line(points.columns ? accumulate_statement(kernel, reduce, points.position, "[j]")
-                            : accumulate_statement(kernel, reduce, points.position + " + j"));
+    out.line(points.columns ? accumulate_statement(kernel, reduce, points.position, points.in_order, "[j]")
+                            : accumulate_statement(kernel, reduce, points.position + " + j", points.in_order));
   emit_outer(out, kernel, points, "j");
   for (int index : points.stores) {
     const Store& store = kernel.stores[static_cast<std::size_t>(index)];
@@ -286,7 +286,8 @@ void emit_points(Writer& out, const Kernel& kernel, const Points& points) {
       }
     }
     for (InstrId reduce : points.reduces)
-      out.line(accumulate_statement(kernel, reduce, points.position, points.columns ? points.column : ""));
+      out.line(
+          accumulate_statement(kernel, reduce, points.position, points.in_order, points.columns ? points.column : ""));
     emit_outer(out, kernel, points, "0");
     emit_saved(out, kernel, points, "0");
     declare_packed(out, points);

@@ -19,6 +19,7 @@ struct Points {
   std::vector<InstrId> reduces;  ///< accumulated into a<id>
   std::vector<InstrId> outer;    ///< reductions over the rows, accumulated into a<id><held_index>[j]
   std::string position;          ///< the first point's row-major index in its row, for argmax
+  bool in_order = true;          ///< which is beyond those of the thread's points so far
   bool columns = false;          ///< the points are of different rows: accumulators are a<id>[j], the position is one
   std::string column = "[0]";    ///< and the subscript of a single point's
   int axis = -1;                 ///< the points lie along it; -1: there is one point

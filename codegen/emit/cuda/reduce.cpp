@@ -119,6 +119,7 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
 
 Points ReduceEmitter::at_edge(Points points) {
   points.vector = 1;
+  points.in_order = false;
   points.peeled = nullptr;
   points.held_name = "e";
   points.held_index.clear();

@@ -40,6 +40,7 @@ class Walk {
   std::string end() const;
   std::string first() const;
   void open_loop(const std::string& name, int step);
+  bool takes_one_turn(int step) const;
   int open_chunks(const std::string& start);
   bool whole_chunks() const;
   void decode_element();
