@@ -14,6 +14,7 @@ namespace {
 constexpr int kMostThreads = 1024;
 constexpr int kLongestOfWarp = 8192;  // elements
 constexpr int kLongestHeldByWarp = 4096;
+constexpr int kLongestOfThread = 32;
 constexpr int kMostHeldElements = 64;  // of a row, per thread
 constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
 constexpr int kLeastShared = 16384;    // bytes of a row for which shared memory is worth a try
@@ -23,8 +24,9 @@ constexpr int kMostShared = 6;         // blocks of a multiprocessor that have a
 // The same row in the registers of another team, where it fits them.
 void hold(ReduceSchedule schedule, std::int64_t length, std::int64_t element_bytes,
           std::vector<ReduceSchedule>& result) {
-  const int team = schedule.mapping == RowMapping::warp ? schedule.lanes : schedule.threads * schedule.cluster;
-  const std::int64_t elements = (length / schedule.vector + team - 1) / team * schedule.vector;
+  const int team = team_of(schedule);
+  const std::int64_t vectors = schedule.mapping == RowMapping::column ? length : length / schedule.vector;
+  const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
   const std::int64_t bytes = schedule.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
   if (elements == 0 || elements > kMostHeldElements || elements * element_bytes > bytes) return;
   schedule.persistent = true;
@@ -45,6 +47,28 @@ std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule
   other.mapping = RowMapping::block;
   for (other.threads = 64; other.threads <= kMostThreads; other.threads *= 2)
     hold(other, length, held_bytes(kernel), result);
+  return result;
+}
+
+// Short rows by more and fewer lanes of a warp, down to one, in smaller and larger blocks.
+std::vector<ReduceSchedule> lanes_of_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  if (chosen.mapping != RowMapping::warp && chosen.mapping != RowMapping::thread) return result;
+  const std::int64_t length = shape_of(kernel).length;
+  const int team = team_of(chosen), least = chosen.peeled ? 2 * chosen.vector : length <= kLongestOfThread ? 1 : 2;
+  for (int lanes = std::max(least, team / 4); lanes <= std::min(32, 4 * team); lanes *= 2)
+    for (const int threads : {128, 256, 512}) {
+      ReduceSchedule other = chosen;
+      other.mapping = lanes == 1 ? RowMapping::thread : RowMapping::warp;
+      other.lanes = lanes == 1 ? 32 : lanes;
+      other.threads = threads;
+      if (chosen.persistent) {
+        hold(other, length, held_bytes(kernel), result);
+      } else {
+        other.unroll = std::clamp(chosen.unroll * team / lanes, 1, 16);
+        result.push_back(other);
+      }
+    }
   return result;
 }
 
@@ -88,6 +112,21 @@ std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
       other.threads = 256;
       if (chosen.splits > 1) other.splits = columns / chosen.columns * splits;
       result.push_back(other);
+    }
+  return result;
+}
+
+// Columns in the registers of another team, and columns that are read again.
+std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result = {single_columns(kernel, target)};
+  const std::int64_t length = shape_of(kernel).length;
+  for (const int threads : {256, 512, kMostThreads})
+    for (const int columns : {8, 16, 32, 64}) {
+      ReduceSchedule other = chosen;
+      other.threads = threads;
+      other.columns = columns;
+      other.resident = kMostThreads / threads;
+      hold(other, length, held_bytes(kernel), result);
     }
   return result;
 }
@@ -180,6 +219,8 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   };
   const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
   if (chosen.persistent && rows) append(held_rows(kernel, chosen));
+  append(lanes_of_rows(kernel, chosen));
+  if (chosen.persistent && chosen.mapping == RowMapping::column) append(held_columns(kernel, target, chosen));
   if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
   if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));

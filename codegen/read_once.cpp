@@ -40,8 +40,8 @@ bool may_keep_reads(const Kernel& kernel) {
 
 bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool alone = schedule.shared_elements > 0 && schedule.resident == 1;
-  return schedule.vector > 1 && schedule.persistent && schedule.cluster == 1 &&
-         (schedule.ahead == 0 || schedule.bulk) && !alone && stores_elements(kernel) &&
+  return schedule.vector > 1 && schedule.persistent && schedule.mapping != RowMapping::column &&
+         schedule.cluster == 1 && (schedule.ahead == 0 || schedule.bulk) && !alone && stores_elements(kernel) &&
          !loads_read_once(kernel).empty();
 }
 

@@ -16,6 +16,7 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kMaxHeldElements = 64;       // each also lives as f32 while it is used
+constexpr std::int64_t kThreadRow = 4;     // up to it a thread has a row for itself, as it has one of two vectors
 constexpr std::int64_t kBlockRow = 3072;   // beyond it a row is shared by a block
 constexpr std::int64_t kLargeRow = 16384;  // beyond it by a large one
 constexpr int kBytesInFlight = 128;        // per thread: 64 KB and more on an SM, twice what its share of latency needs
@@ -30,6 +31,7 @@ constexpr int kMostThreads = 512;       // of a block, which leaves each 64 regi
 constexpr int kMostAccumulators = 32;   // per thread
 constexpr std::int64_t kCachesBytes = 32 << 20;
 constexpr std::int64_t kMostStreamed = 320 << 20;
+constexpr std::int64_t kMostStreamedColumns = 192 << 20;
 constexpr int kThreadsOfNorms = 1280;   // of an SM, in peeled rows of 2-byte elements beside weights
 constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
 
@@ -62,7 +64,29 @@ int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
   return unroll;
 }
 
-void choose_team(ReduceSchedule& schedule, const RowShape& shape) {
+// Short rows: as few lanes of a warp as leave each little to hold, and blocks of as many rows as take longer to move
+// than to launch (1.2 ns a block on an H100), where that leaves blocks enough for every multiprocessor.
+void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  constexpr std::int64_t kElements = 16, kVectors = 8, kBytesOfBlock = 6 << 10, kBlocks = 4;
+  const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
+  const std::int64_t each = std::clamp<std::int64_t>(kElements / schedule.vector, 1, kVectors);  // vectors of a lane
+  const auto enough = [&](int threads, int lanes) {
+    return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
+  };
+  const int least = schedule.peeled ? 2 * schedule.vector : 2;  // a thread for each element at the ends
+  const auto fewer = [&] { return std::max(least, schedule.lanes / 2); };
+  if (schedule.mapping == RowMapping::warp)
+    while (fewer() < schedule.lanes &&
+           (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.threads, fewer()))))
+      schedule.lanes /= 2;
+  const int lanes = team_of(schedule);
+  const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
+  while (schedule.threads < kMostThreads && schedule.threads / lanes * row_bytes < kBytesOfBlock &&
+         enough(2 * schedule.threads, lanes))
+    schedule.threads *= 2;
+}
+
+void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
   schedule.threads = 128;
   if (shape.length > kBlockRow) {
@@ -70,9 +94,8 @@ void choose_team(ReduceSchedule& schedule, const RowShape& shape) {
     schedule.threads = shape.length > kLargeRow ? 512 : shape.length > 2 * kBlockRow ? 256 : 128;
     return;
   }
-  schedule.mapping = vectors <= 2 ? RowMapping::thread : RowMapping::warp;
-  const int least = schedule.peeled ? 2 * schedule.vector : 4;  // a thread for each element at the ends
-  while (schedule.lanes > least && schedule.lanes / 2 >= vectors) schedule.lanes /= 2;
+  schedule.mapping = vectors <= 2 || shape.length <= kThreadRow ? RowMapping::thread : RowMapping::warp;
+  choose_lanes(schedule, kernel, target, shape);
 }
 
 // Splits rows where the blocks would not fill the device, into parts of some unrolled steps.
@@ -113,7 +136,6 @@ bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most = kMost
 // of single elements are too many requests for what they bring.
 std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   constexpr double kBlocks = 1.5;  // of a multiprocessor: with more, the rows that are read at once lie further apart
-  constexpr std::int64_t kMostStreamedColumns = 192 << 20;
   ReduceSchedule schedule;
   schedule.mapping = RowMapping::column;
   schedule.peeled = true;
@@ -147,6 +169,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
+  schedule.streaming_loads = usable > 1 && streams_past(kernel, one_sweep(kernel, false), kMostStreamedColumns);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.columns > 4 && schedule.columns / 2 * schedule.vector >= along) schedule.columns /= 2;
   schedule.threads = shape.length >= 16 ? 256 : std::max(64, 4 * schedule.columns);
@@ -161,6 +184,39 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
 // Threads of a block that hold so many elements each, in whole warps.
 int threads_holding(int elements, const RowShape& shape) {
   return static_cast<int>((shape.length / elements + 31) / 32 * 32);
+}
+
+// Columns that are read again stay in registers: pieces of 64 bytes and more of each row, in accesses of 4 bytes, so
+// that many threads have a column, and each few of its elements.
+std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kPiece = 64, kWord = 4;
+  struct Size {
+    int threads, words, resident;  // of what is held, in each thread: with more it spills, where a thread has 64
+  };
+  if (!shape.known || shape.length == 0 || !rereads(kernel)) return std::nullopt;
+  ReduceSchedule schedule;
+  schedule.mapping = RowMapping::column;
+  schedule.persistent = true;
+  const int inner = static_cast<int>(shape.kept) - 1;
+  const Dim& extent = kernel.axes[shape.kept - 1].extent;
+  const std::int64_t widest = widest_of(kernel);
+  const int wanted =
+      power_of_two_divisor(extent, static_cast<int>(std::max<std::int64_t>(1, kWord / widest)), kernel.symbols);
+  for (const Instr* load : row_loads(kernel))
+    schedule.vector = std::max(schedule.vector, vector_width(load->access, inner, wanted, kernel));
+  const std::int64_t along = extent.bounds(kernel.symbols).max;
+  for (const auto& [threads, words, resident] : {Size{256, 32, 0}, {512, 24, 2}, {1024, 24, 1}}) {
+    schedule.threads = threads;
+    schedule.resident = resident;
+    schedule.columns = static_cast<int>(std::max<std::int64_t>(1, kPiece / (widest * schedule.vector)));
+    while (schedule.columns < threads / 2 && threads / schedule.columns > shape.length) schedule.columns *= 2;
+    while (schedule.columns > 4 && schedule.columns / 2 * schedule.vector >= along) schedule.columns /= 2;
+    const std::int64_t steps = (shape.length + team_of(schedule) - 1) / team_of(schedule);
+    schedule.row_elements = static_cast<int>(steps * schedule.vector);
+    const std::int64_t bytes = std::max(kWord, schedule.vector * held_bytes(kernel));  // of a step
+    if (steps * bytes <= kWord * words) return schedule;
+  }
+  return std::nullopt;
 }
 
 // Rows beside operands that all rows share, which take registers of their own: a thread holds fewer elements of the
@@ -266,7 +322,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
   choose_vector(schedule, kernel, shape);
-  choose_team(schedule, shape);
+  choose_team(schedule, kernel, target, shape);
   schedule.online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
   if (schedule.online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
@@ -295,11 +351,13 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
   if (column_wise(kernel, shape.kept)) {
+    if (target.may.hold_rows)
+      if (const auto held = hold_columns(kernel, shape)) return *held;
     schedule = choose_columns(kernel, target, shape);
     return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;
   }
   choose_vector(schedule, kernel, shape);
-  choose_team(schedule, shape);
+  choose_team(schedule, kernel, target, shape);
   if (target.may.hold_rows) choose_persistence(schedule, kernel, shape);
   if (!schedule.persistent) schedule = rereading(kernel, target);
   if (schedule.persistent) choose_large_row_team(schedule, kernel, target, shape);

@@ -23,10 +23,10 @@ __device__ __forceinline__ arg<V, I> first_max(arg<V, I> a, arg<V, I> b) {
 
 //@ then_max
 // The same where `index` is beyond that of `a`: a tie changes nothing.
-template <class V, class I>
-__device__ __forceinline__ arg<V, I> then_max(arg<V, I> a, V value, I index) {
+template <class V, class I, class Position>
+__device__ __forceinline__ arg<V, I> then_max(arg<V, I> a, V value, Position index) {
   const bool better = !(value <= a.value) && a.value == a.value;  // or the first NaN
-  return {better ? value : a.value, better ? index : a.index};
+  return {better ? value : a.value, better ? (I)index : a.index};
 }
 
 //@ first_min
@@ -39,10 +39,10 @@ __device__ __forceinline__ arg<V, I> first_min(arg<V, I> a, arg<V, I> b) {
 
 //@ then_min
 // The same where `index` is beyond that of `a`: a tie changes nothing.
-template <class V, class I>
-__device__ __forceinline__ arg<V, I> then_min(arg<V, I> a, V value, I index) {
+template <class V, class I, class Position>
+__device__ __forceinline__ arg<V, I> then_min(arg<V, I> a, V value, Position index) {
   const bool better = !(value >= a.value) && a.value == a.value;  // or the first NaN
-  return {better ? value : a.value, better ? index : a.index};
+  return {better ? value : a.value, better ? (I)index : a.index};
 }
 
 //@ shuffle_xor
@@ -138,20 +138,23 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
 }
 
 //@ reduce_columns
-// Each of N values over the threads of a block with the same threadIdx.x % columns. Buffers as in reduce_block, used
-// once for each value.
+// Each of N values over the threads of a block with the same threadIdx.x % columns: those of a warp, then of all warps.
+// Buffers as in reduce_block, used once for each value.
 template <int columns, int threads, class T, int N, class Combine>
 __device__ __forceinline__ pack<T, N> reduce_columns(pack<T, N> x, Combine combine) {
-  __shared__ T partial[threads];
+  constexpr int wide = columns < 32 ? 32 : columns;  // threads of a part
+  __shared__ T partial[threads / wide * columns];
+  const int column = threadIdx.x % columns;
 #pragma unroll
   for (int j = 0; j < N; ++j) {
-    if (j > 0) __syncthreads();
-    partial[threadIdx.x] = x[j];
-    __syncthreads();
-    x[j] = partial[threadIdx.x % columns];
 #pragma unroll
-    for (int part = columns; part < threads; part += columns)
-      x[j] = combine(x[j], partial[part + threadIdx.x % columns]);
+    for (int mask = 16; mask >= columns; mask /= 2) x[j] = combine(x[j], shuffle_xor(x[j], mask));
+    if (j > 0) __syncthreads();
+    if (threadIdx.x % wide < columns) partial[threadIdx.x / wide * columns + column] = x[j];
+    __syncthreads();
+    x[j] = partial[column];
+#pragma unroll
+    for (int part = 1; part < threads / wide; ++part) x[j] = combine(x[j], partial[part * columns + column]);
   }
   return x;
 }

@@ -174,8 +174,8 @@ TEST(CudaReduce, TeamsFitTheRow) {
     return print(kernel.schedule);
   };
   EXPECT_EQ(schedule_of(8), "reduce mapping=thread threads=128 vector=8 persistent row_elements=8");
-  EXPECT_EQ(schedule_of(64), "reduce mapping=warp threads=128 vector=8 lanes=8 persistent row_elements=8");
-  EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=32 persistent row_elements=4");
+  EXPECT_EQ(schedule_of(64), "reduce mapping=warp threads=128 vector=8 lanes=4 persistent row_elements=16");
+  EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=8 persistent row_elements=16");
   EXPECT_EQ(schedule_of(4096), "reduce mapping=block threads=128 vector=8 persistent row_elements=32");
   EXPECT_EQ(schedule_of(4097), "reduce mapping=block threads=128 vector=8 peeled persistent row_elements=32");
   EXPECT_EQ(

@@ -89,6 +89,20 @@ TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {
             "reduce mapping=block threads=512 vector=8 unroll=4 online");
 }
 
+// A block is launched every 1.2 ns: it has some KB of rows where there are many of them, and a lane some elements.
+TEST(ReduceSchedule, ManyShortRowsShareABlock) {
+  const auto sum = [](std::int64_t rows, int columns) {
+    return chosen(fmt::format("x: f32[{}, {}]) {{ y = sum(x, axis=1)", rows, columns));
+  };
+  EXPECT_EQ(sum(10'000'000, 3), "reduce mapping=thread threads=512 vector=1 unroll=2");
+  EXPECT_EQ(sum(1'000'000, 10), "reduce mapping=warp threads=512 vector=2 lanes=2 unroll=2 streaming_loads");
+  EXPECT_EQ(sum(1'000'000, 17), "reduce mapping=warp threads=512 vector=1 lanes=4 unroll=4");
+  EXPECT_EQ(sum(1'000'000, 64), "reduce mapping=warp threads=128 vector=4 lanes=4 unroll=4 streaming_loads");
+  EXPECT_EQ(sum(1000, 64), "reduce mapping=warp threads=128 vector=4 lanes=16") << "or they were too few blocks";
+  EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
+            "reduce mapping=warp threads=128 vector=4 lanes=8 keep_reads persistent row_elements=16");
+}
+
 // Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.
 TEST(ReduceSchedule, RowsOfSomeThousandsAreOfABlock) {
   const auto norm = [](int columns) {
@@ -128,6 +142,17 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
             "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=96");
   EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
             "reduce mapping=column threads=256 vector=1 unroll=16 splits=8");
+}
+
+TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
+  EXPECT_EQ(chosen("x: f32[256, 512, 256]) { y = softmax(x, axis=1)"),
+            "reduce mapping=column threads=256 vector=1 columns=16 persistent row_elements=32");
+  EXPECT_EQ(chosen("x: bf16[64, 1024, 1000]) { y = softmax(x, axis=1)"),
+            "reduce mapping=column threads=1024 vector=2 columns=16 persistent row_elements=32 resident=1");
+  EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"),
+            "reduce mapping=column threads=256 vector=1 persistent row_elements=1");
+  EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
+            "reduce mapping=column threads=256 vector=4 unroll=4");
 }
 
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.

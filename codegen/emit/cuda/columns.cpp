@@ -6,9 +6,11 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
@@ -20,16 +22,31 @@ class ColumnEmitter {
   ColumnEmitter(const Kernel& kernel, const Target& target)
       : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
     TENON_CHECK(rows_.kept > 0, "columns lie along a kept axis");
-    TENON_CHECK(!schedule_.online && !schedule_.peeled && !schedule_.persistent, "not for columns");
+    TENON_CHECK(!schedule_.online && !schedule_.peeled && schedule_.shared_elements == 0, "not for columns");
     TENON_CHECK(schedule_.vector == 1 || power_of_two_divisor(kernel.axes[rows_.kept - 1].extent, schedule_.vector,
                                                               kernel.symbols) == schedule_.vector,
                 "a vector must divide the innermost kept axis");
-    TENON_CHECK(schedule_.splits == 1 || may_split(rows_.rounds), "only one sweep can be split");
+    TENON_CHECK(schedule_.splits == 1 || (may_split(rows_.rounds) && !schedule_.persistent),
+                "only one sweep can be split");
+    if (!schedule_.persistent) return;
+    steps_ = schedule_.row_elements / schedule_.vector;
+    TENON_CHECK(rows_.length.bounds(kernel.symbols).max <= std::int64_t{team_.size} * steps_,
+                "a persistent row fits its threads");
+    for (std::size_t id = 0; id < kernel.body.size(); ++id) {
+      const auto load = static_cast<InstrId>(id);
+      const auto uses = [&](const Sweep& sweep) {
+        const std::vector<InstrId> instrs = points_of(sweep.stores, sweep.reduces, false).instrs;
+        return std::find(instrs.begin(), instrs.end(), load) != instrs.end();
+      };
+      const auto& sweeps = rows_.rounds.sweeps;
+      if (is_plain_load(kernel, load) && std::count_if(sweeps.begin(), sweeps.end(), uses) > 1) held_.push_back(load);
+    }
   }
 
   Source emit() {
     emit_row(out_, rows_, team_, schedule_.splits);
     if (schedule_.splits > 1) emit_part(out_, rows_, team_.size, "", dim_text(rows_.length, rows_.names));
+    emit_held();
     for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits);
@@ -91,23 +108,50 @@ class ColumnEmitter {
   }
 
   std::string end() const { return schedule_.splits > 1 ? "end" : dim_text(rows_.length, rows_.names); }
-  void open_loop(const std::string& name, int step) {
+  std::string first() const {
     const std::string member = team_.size == 1 ? "" : "member", begin = schedule_.splits > 1 ? "begin" : "";
-    const std::string first = begin + (begin.empty() || member.empty() ? "" : " + ") + member;
-    out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", index_type(kernel_), name,
-                          first.empty() ? "0" : first, end(), step));
+    const std::string place = begin + (begin.empty() || member.empty() ? "" : " + ") + member;
+    return place.empty() ? "0" : place;
   }
-  void decode_element() {
-    if (rows_.element() == "e")
+  // The scope of each of this thread's elements, which a persistent schedule knows by number: c. Returns the braces.
+  int open_elements() {
+    const std::string type = index_type(kernel_), e = rows_.element();
+    if (steps_ > 0) {
+      out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", steps_));
+      out_.line(fmt::format("const {} {} = {} + c * {};", type, e, first(), team_.size));
+    } else {
+      if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
+      out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, e, first(), end(), team_.size));
+    }
+    const bool checked = steps_ > 0 && !rows_.length.is(std::int64_t{steps_} * team_.size);
+    if (checked) out_.open(fmt::format("if ({} < {}) {{", e, end()));
+    if (e == "e")
       decode_axes(out_, kernel_, rows_.kept, kernel_.axes.size(), fmt::format("({})e", unsigned_index_type(kernel_)));
+    return checked ? 2 : 1;
+  }
+  void close(int opened) {
+    for (; opened > 0; --opened) out_.close();
   }
 
-  void emit_elements(const Points& points) {
-    if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
-    open_loop(rows_.element(), team_.size);
-    decode_element();
+  void emit_held() {
+    if (held_.empty()) return;
+    for (InstrId id : held_)
+      out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), schedule_.vector, id, steps_));
+    const Points points = points_of({}, {}, false);
+    const int opened = open_elements();
+    for (InstrId id : held_) emit_load_into(out_, kernel_, id, points, rows_.names, fmt::format("h{}[c]", id));
+    close(opened);
+  }
+
+  void emit_elements(Points points) {
+    const int opened = open_elements();
+    for (InstrId id : held_)
+      if (std::find(points.instrs.begin(), points.instrs.end(), id) != points.instrs.end()) {
+        out_.line(fmt::format("const pack<{0}, {1}> x{2} = h{2}[c];", held_type(kernel_, id), schedule_.vector, id));
+        points.held.push_back(id);
+      }
     emit_points(out_, kernel_, points);
-    out_.close();
+    close(opened);
   }
 
   // The columns' results as a vector: x<id>, or this part's share of them in scratch.
@@ -138,6 +182,8 @@ class ColumnEmitter {
   Rows rows_;
   const ReduceSchedule& schedule_;
   Team team_;
+  int steps_ = 0;              // of a persistent row: each thread's
+  std::vector<InstrId> held_;  // what several sweeps load of it
   Writer out_{1};
 };
 

@@ -80,7 +80,6 @@ class ReduceEmitter {
   // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
   void declare(InstrId id, const std::string& name = "x");
   // An element as it is in memory.
-  std::string loaded(InstrId id, const Names& names) const;
   // Declares points.held, which are loads, and fills them.
   void emit_loads(const Points& points);
   // Fills <name><id> with these loads; `waiting`: whose vectors are of waiting_type.

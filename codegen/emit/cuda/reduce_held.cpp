@@ -42,7 +42,7 @@ void ReduceEmitter::emit_edge_loads() {
   for (InstrId id : edges_) out_.line(fmt::format("pack<{}, 1> e{} = {{}};", held_type(kernel_, id), id));
   if (edges_.empty()) return;
   walk_.open_edge();
-  for (InstrId id : edges_) out_.line(fmt::format("e{}[0] = {};", id, loaded(id, rows_.names)));
+  for (InstrId id : edges_) out_.line(fmt::format("e{}[0] = {};", id, guarded_element(kernel_, id, rows_.names)));
   out_.close();
 }
 
@@ -51,12 +51,6 @@ void ReduceEmitter::declare(InstrId id, const std::string& name) {
   out_.line(fmt::format("pack<{}, {}> {}{}[{}];", type, schedule_.vector, name, id, walk_.chunks()));
   if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
     out_.line(fmt::format("pack<{}, 1> e{};", type, id));
-}
-
-std::string ReduceEmitter::loaded(InstrId id, const Names& names) const {
-  const Access& access = kernel_.instr(id).access;
-  const std::string guard = guard_text(access.guards, names), value = element(kernel_, access, names);
-  return guard.empty() ? value : fmt::format("{} ? {} : {}{{}}", guard, value, held_type(kernel_, id));
 }
 
 void ReduceEmitter::emit_loads(const Points& points) {
@@ -69,17 +63,11 @@ void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& n
   const Points points = points_of({}, loads);
   const int opened = walk_.open_elements();
   for (InstrId id : loads) {
-    const Access& access = kernel_.instr(id).access;
-    if (const int width = width_of(kernel_, access, points); width != 0) {
-      out_.line(fmt::format("{}{}[c] = {};", name, id,
-                            waiting ? waiting_load(id, points.vector, width)
-                                    : guarded_load(kernel_, access, points.vector, width, rows_.names,
-                                                   points.peeled != nullptr, load_function(points, id))));
-      continue;
-    }
-    out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));
-    out_.line(fmt::format("{}{}[c][j] = {};", name, id, loaded(id, at_point(rows_.names, points.axis, "j"))));
-    out_.close();
+    const int width = width_of(kernel_, kernel_.instr(id).access, points);
+    if (waiting && width != 0)
+      out_.line(fmt::format("{}{}[c] = {};", name, id, waiting_load(id, points.vector, width)));
+    else
+      emit_load_into(out_, kernel_, id, points, rows_.names, fmt::format("{}{}[c]", name, id));
   }
   walk_.close(opened);
 }

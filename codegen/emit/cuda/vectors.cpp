@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/vectorize.h"
 
@@ -88,6 +89,23 @@ std::string vector_load(const Kernel& kernel, InstrId id, const Points& points, 
   return width == 0 ? ""
                     : guarded_load(kernel, access, points.vector, width, names, points.peeled != nullptr,
                                    load_function(points, id));
+}
+
+std::string guarded_element(const Kernel& kernel, InstrId load, const Names& names) {
+  const Access& access = kernel.instr(load).access;
+  const std::string guard = guard_text(access.guards, names), value = element(kernel, access, names);
+  return guard.empty() ? value : fmt::format("{} ? {} : {}{{}}", guard, value, held_type(kernel, load));
+}
+
+void emit_load_into(Writer& out, const Kernel& kernel, InstrId load, const Points& points, const Names& names,
+                    const std::string& vector) {
+  if (const std::string text = vector_load(kernel, load, points, names); !text.empty()) {
+    out.line(fmt::format("{} = {};", vector, text));
+    return;
+  }
+  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", points.vector));
+  out.line(fmt::format("{}[j] = {};", vector, guarded_element(kernel, load, at_point(names, points.axis, "j"))));
+  out.close();
 }
 
 }  // namespace tenon::codegen::cuda

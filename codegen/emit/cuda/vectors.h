@@ -20,4 +20,10 @@ int width_of(const Kernel& kernel, const Access& access, const Points& points);
 std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
                          bool peeled = false, const char* function = "load");
 
+/// The element at `names` as it is in memory, with what stands in its place where a guard does not hold.
+std::string guarded_element(const Kernel& kernel, InstrId load, const Names& names);
+/// Loads the points' elements of `load` into `vector`, "x3[c]": together, or one by one where they lie apart.
+void emit_load_into(Writer& out, const Kernel& kernel, InstrId load, const Points& points, const Names& names,
+                    const std::string& vector);
+
 }  // namespace tenon::codegen::cuda
