@@ -230,7 +230,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
     result.push_back(single);
     return result;
   }
-  if (chosen.mapping == RowMapping::column && chosen.vector == 1) {
+  if (chosen.mapping == RowMapping::column && chosen.vector == 1 && !chosen.persistent) {
     append(peeled_columns(kernel, chosen));
     if (chosen.columns == 32) append(wide_columns(chosen));
   }

@@ -186,35 +186,31 @@ int threads_holding(int elements, const RowShape& shape) {
   return static_cast<int>((shape.length / elements + 31) / 32 * 32);
 }
 
-// Columns that are read again stay in registers: pieces of 64 bytes and more of each row, in accesses of 4 bytes, so
-// that many threads have a column, and each few of its elements.
-std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const RowShape& shape) {
-  constexpr std::int64_t kPiece = 64, kWord = 4;
-  struct Size {
-    int threads, words, resident;  // of what is held, in each thread: with more it spills, where a thread has 64
-  };
-  if (!shape.known || shape.length == 0 || !rereads(kernel)) return std::nullopt;
+// Columns that are read again stay in registers of blocks of 512 threads, two on a multiprocessor: 128 bytes of each
+// row at a time, or fewer, in accesses of 4 bytes, so that many threads have a column, and each few of its elements.
+// Shorter columns are still in the caches when they are read again.
+std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 128, kWord = 4;
+  if (!shape.known || shape.length < kLeast || !rereads(kernel)) return std::nullopt;
   ReduceSchedule schedule;
   schedule.mapping = RowMapping::column;
   schedule.persistent = true;
+  schedule.threads = kMostThreads;
+  schedule.resident = 2;
   const int inner = static_cast<int>(shape.kept) - 1;
   const Dim& extent = kernel.axes[shape.kept - 1].extent;
-  const std::int64_t widest = widest_of(kernel);
-  const int wanted =
-      power_of_two_divisor(extent, static_cast<int>(std::max<std::int64_t>(1, kWord / widest)), kernel.symbols);
+  const auto word = static_cast<int>(std::max<std::int64_t>(1, kWord / widest_of(kernel)));
   for (const Instr* load : row_loads(kernel))
-    schedule.vector = std::max(schedule.vector, vector_width(load->access, inner, wanted, kernel));
+    schedule.vector = std::max(
+        schedule.vector, vector_width(load->access, inner, power_of_two_divisor(extent, word, kernel.symbols), kernel));
+  const int words = schedule.vector == 1 && word == 1 ? 32 : 24;  // of each thread: with more it spills
   const std::int64_t along = extent.bounds(kernel.symbols).max;
-  for (const auto& [threads, words, resident] : {Size{256, 32, 0}, {512, 24, 2}, {1024, 24, 1}}) {
-    schedule.threads = threads;
-    schedule.resident = resident;
-    schedule.columns = static_cast<int>(std::max<std::int64_t>(1, kPiece / (widest * schedule.vector)));
-    while (schedule.columns < threads / 2 && threads / schedule.columns > shape.length) schedule.columns *= 2;
-    while (schedule.columns > 4 && schedule.columns / 2 * schedule.vector >= along) schedule.columns /= 2;
+  for (schedule.columns = 32; schedule.columns >= 8; schedule.columns /= 2) {
+    const bool few = shape.rows < std::int64_t{target.multiprocessors} * schedule.columns * schedule.vector;
+    if (schedule.columns > 8 && (few || schedule.columns / 2 * schedule.vector >= along)) continue;
     const std::int64_t steps = (shape.length + team_of(schedule) - 1) / team_of(schedule);
     schedule.row_elements = static_cast<int>(steps * schedule.vector);
-    const std::int64_t bytes = std::max(kWord, schedule.vector * held_bytes(kernel));  // of a step
-    if (steps * bytes <= kWord * words) return schedule;
+    if (steps * std::max(kWord, schedule.vector * held_bytes(kernel)) <= kWord * words) return schedule;
   }
   return std::nullopt;
 }
@@ -352,7 +348,7 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   if (column_wise(kernel, shape.kept)) {
     if (target.may.hold_rows)
-      if (const auto held = hold_columns(kernel, shape)) return *held;
+      if (const auto held = hold_columns(kernel, target, shape)) return *held;
     schedule = choose_columns(kernel, target, shape);
     return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;
   }

@@ -59,15 +59,15 @@ TEST(CudaReduceNumerics, ReductionsAlongColumns) {
 
 TEST(CudaReduceNumerics, ColumnsThatAreReadAgainStayInRegisters) {
   const std::string norm =  // of two axes, with operands of columns, of rows and of elements behind an edge
-      "graph g(x: bf16[5, 7, 66], r: bf16[4, 7, 66], w: bf16[66], v: bf16[7, 1]) {\n"
+      "graph g(x: bf16[20, 7, 66], r: bf16[19, 7, 66], w: bf16[66], v: bf16[7, 1]) {\n"
       "  y = add(mul(x, v), pad(r, low=[1, 0, 0], high=[0, 0, 0], value=0.5))\n"
       "  d = sub(y, mean(y, axis=[0, 1], keepdims=true))\n"
       "  s = rsqrt(add(mean(mul(d, d), axis=[0, 1], keepdims=true), 0.01))\n  z = mul(mul(d, s), w)\n  return z\n}";
   for (const std::string& text :
-       {std::string("graph g(x: f32[3, 37, 50]) { y = softmax(x, axis=1); return y }"),
+       {std::string("graph g(x: f32[2, 137, 50]) { y = softmax(x, axis=1); return y }"),
         std::string("graph g(x: bf16[2, 300, 34]) { y = softmax(x, axis=1); return y }"),
-        std::string("graph g(x: f16[rows, 65, 36]) { y = softmax(x, axis=1); a = argmax(x, axis=1); return y, a }"),
-        std::string("graph g(x: f64[2, 9, 5]) { y = logsumexp(x, axis=[1]); return y }"), norm}) {
+        std::string("graph g(x: f16[rows, 165, 36]) { y = softmax(x, axis=1); a = argmax(x, axis=1); return y, a }"),
+        std::string("graph g(x: f64[2, 129, 5]) { y = logsumexp(x, axis=[1]); return y }"), norm}) {
     SCOPED_TRACE(text);
     const CudaKernel run =
         expect_right(text, text.find("rows") == std::string::npos ? Bindings{} : Bindings{{"rows", 2}});

@@ -146,11 +146,12 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[256, 512, 256]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=256 vector=1 columns=16 persistent row_elements=32");
+            "reduce mapping=column threads=512 vector=1 persistent row_elements=32 resident=2");
   EXPECT_EQ(chosen("x: bf16[64, 1024, 1000]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=1024 vector=2 columns=16 persistent row_elements=32 resident=1");
+            "reduce mapping=column threads=512 vector=2 columns=8 persistent row_elements=32 resident=2");
   EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=256 vector=1 persistent row_elements=1");
+            "reduce mapping=column threads=128 vector=4 unroll=2")
+      << "which the caches still have";
   EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce mapping=column threads=256 vector=4 unroll=4");
 }
