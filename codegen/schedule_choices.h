@@ -21,10 +21,23 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
 /// Whether more of what each element of a row loads lies along the innermost kept axis than along the innermost reduced
 /// one. `kept`: the number of kept axes.
 bool column_wise(const Kernel& kernel, std::size_t kept);
+/// For a kernel for which that is so (codegen/schedule_columns.cpp).
+ReduceSchedule choose_column_schedule(const Kernel& kernel, const Target& target);
 /// The choice for columns that are taken one by one, although vectors might be peeled off their rows.
 ReduceSchedule single_columns(const Kernel& kernel, const Target& target);
 /// The choice for rows, which neither registers nor shared memory keep from one sweep to the next.
 ReduceSchedule rereading(const Kernel& kernel, const Target& target);
+/// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
+/// does not have.
+int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
+/// Parts of each row where the blocks would not fill the device: of some unrolled steps.
+int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
+                  std::int64_t elements_of_part, int threads);
+bool one_sweep(const Kernel& kernel, bool online);
+/// Whether `one_read` of more than the caches hold, of `most` bytes at most, should pass them by, where no elements are
+/// stored: what is loaded need not push out what others left there, and have it written to memory meanwhile. That is
+/// some 5 us saved, once; such loads are 3 % slower.
+bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most);
 /// Threads that share a row.
 int team_of(const ReduceSchedule& schedule);
 /// Holds the row in registers when it fits in `most` elements of each thread.
