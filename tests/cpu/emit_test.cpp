@@ -102,11 +102,13 @@ TEST(CpuEmit, WhatIsRoundedAlreadyIsNotRoundedAgain) {
   EXPECT_EQ(roundings(true), roundings(false));
 }
 
-TEST(CpuEmit, TanhIsWrittenOutAndErfIsSleefs) {
-  EXPECT_EQ(emit(unary(Op::tanh, 1024).kernel, target_of("x86-64-v4", 64)).find("Sleef"), std::string::npos);
-  check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v4", 64)),
-              {"call <16 x float> @Sleef_erff16_u10avx512f"});
-  check_lines(emit(unary(Op::erf, 1024).kernel, target_of("x86-64-v3", 32)), {"call <8 x float> @Sleef_erff8_u10avx2"});
+TEST(CpuEmit, TanhAndErfAreWrittenOutAndAtanIsSleefs) {
+  for (const Op op : {Op::tanh, Op::erf})
+    EXPECT_EQ(emit(unary(op, 1024).kernel, target_of("x86-64-v4", 64)).find("Sleef"), std::string::npos);
+  check_lines(emit(unary(Op::atan, 1024).kernel, target_of("x86-64-v4", 64)),
+              {"call <16 x float> @Sleef_atanf16_u10avx512f"});
+  check_lines(emit(unary(Op::atan, 1024).kernel, target_of("x86-64-v3", 32)),
+              {"call <8 x float> @Sleef_atanf8_u10avx2"});
 }
 
 // LLVM's own lowering of its maximum takes six.

@@ -68,16 +68,16 @@ TEST(CpuMap, EveryRegisterWidthAgrees) {
   EXPECT_EQ(run(unary(Op::tanh, 1001).kernel, {floats({1001}, x)}, {.vector_bytes = 32})[0].bytes, native.bytes);
 }
 
-TEST(CpuMap, TanhAndExpWrittenOutStayWithinFourUlps) {
+TEST(CpuMap, FunctionsWrittenOutStayWithinFourUlps) {
   EXPECT_LE(worst_ulps(Op::tanh, spread_of_magnitudes(), [](double x) { return std::tanh(x); }), 4);
   EXPECT_LE(worst_ulps(Op::exp, spread_of_magnitudes(), [](double x) { return std::exp(x); }), 2);
+  EXPECT_LE(worst_ulps(Op::erf, spread_of_magnitudes(), [](double x) { return std::erf(x); }), 3);
 }
 
 TEST(CpuMap, MathRoutinesStayWithinFourUlps) {
   const std::vector<float> x = spread_of_magnitudes();
   worst_ulps(Op::log, x, [](double v) { return std::log(v); });
   worst_ulps(Op::sin, x, [](double v) { return std::sin(v); });
-  worst_ulps(Op::erf, x, [](double v) { return std::erf(v); });
   worst_ulps(Op::expm1, x, [](double v) { return std::expm1(v); });
   worst_ulps(Op::exp2, x, [](double v) { return std::exp2(v); });
   worst_ulps(Op::log1p, x, [](double v) { return std::log1p(v); });

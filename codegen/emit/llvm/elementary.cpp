@@ -1,4 +1,4 @@
-// exp and tanh of f32, written out so that the hot kernels (softmax, activations) make no calls. Both rest on
+// exp, tanh and erf of f32, written out so that the hot kernels (softmax, activations) make no calls. All rest on
 // exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -13,6 +13,11 @@ constexpr double kLn2 = 0x1.62e430p-1;
 constexpr double kLn2High = 0x1.62e400p-1;  // few bits: its product with a small integer is exact
 constexpr double kLn2Low = 0x1.7f7d1cp-20;
 constexpr double kQ[] = {0.5, 0x1.5554dcp-3, 0x1.555518p-5, 0x1.120c62p-7, 0x1.6d11fep-10};
+// -log(1 - erf z) = z p(z) for 0 <= z <= 4: minimax in the relative error of erf (4e-9), its first coefficient in two
+// parts.
+constexpr double kErf[] = {0x1.20dd76p+0,  0x1.45f2fap-1,   0x1.a4fa5ep-4,  -0x1.39cdc6p-6, -0x1.505ff6p-13,
+                           0x1.b50050p-10, -0x1.4bc9ecp-11, 0x1.ed6c58p-14, -0x1.3696b4p-17};
+constexpr double kErfLow = -0x1.d0e246p-25;
 constexpr double kRoundToInteger = 0x1.8p+23;  // adding it leaves an integer in the low bits
 
 // x = n ln2 + r; `n` as a real and as integer bits.
@@ -133,6 +138,28 @@ Value* emit_tanh(Unit& unit, Value* x) {
   Value* scale = b.CreateBitCast(b.CreateShl(bits, constant_like(bits, 23)), x->getType());
   Value* t = fused_multiply_add(unit, scale, half_expm1, fused_multiply_add(unit, scale, real(0.5), real(-0.5)));
   Value* result = b.CreateFDiv(t, b.CreateFAdd(t, real(1)));
+  return call_intrinsic(unit, "llvm.copysign", {result, x});
+}
+
+// erf |x| = -expm1(-y) with y = |x| p(|x|), accurate down to 0; from |x| = 3.92 on it rounds to 1. Here y = s - n ln2,
+// n from 0 down to -26, and -expm1(-s) = s - s^2 q(-s).
+Value* emit_erf(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const auto real = [&](double value) { return real_like(x, value); };
+  constexpr double kShift = kRoundToInteger + 127;  // leaves n + 127, an exponent, in the low bits
+  Value* magnitude = at_most(unit, call_intrinsic(unit, "llvm.fabs", {x}), 4);
+  Value* p = real(kErf[8]);
+  for (int i = 7; i >= 1; --i) p = fused_multiply_add(unit, p, magnitude, real(kErf[i]));
+  p = fused_multiply_add(unit, p, magnitude, real(kErfLow));
+  Value* y = fused_multiply_add(unit, magnitude, real(kErf[0]), b.CreateFMul(magnitude, p));
+  Value* shifted = fused_multiply_add(unit, y, real(-kLog2E), real(kShift));
+  Value* s = plus_ln2(unit, y, b.CreateFSub(shifted, real(kShift)), 1);
+  Value* q = real(-kQ[4]);
+  for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, s, real((i % 2 == 0 ? -1 : 1) * kQ[i]));
+  Value* less = fused_multiply_add(unit, b.CreateFMul(s, s), q, s);
+  Value* bits = bits_of(unit, shifted);
+  Value* scale = b.CreateBitCast(b.CreateShl(bits, constant_like(bits, 23)), x->getType());
+  Value* result = fused_multiply_add(unit, scale, less, b.CreateFSub(real(1), scale));
   return call_intrinsic(unit, "llvm.copysign", {result, x});
 }
 

@@ -39,6 +39,8 @@ Value* emit_exp_at_most_one(Unit& unit, Value* x);
 Value* emit_share(Unit& unit, Value* a, Value* b);
 /// f32, within 3 ulp.
 Value* emit_tanh(Unit& unit, Value* x);
+/// f32, within 2 ulp (3 where products round before they are added).
+Value* emit_erf(Unit& unit, Value* x);
 /// 1 + tanh(x) = 2 / (1 + exp(-2x)) in f32, within 2 ulp from x = -1 on, within 4 from -20 on, below 1e-17 beyond.
 Value* emit_one_plus_tanh(Unit& unit, Value* x);
 Value* emit_log1p(Unit& unit, Value* x);
