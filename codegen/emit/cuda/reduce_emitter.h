@@ -79,7 +79,6 @@ class ReduceEmitter {
   void emit_edge_loads();
   // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
   void declare(InstrId id, const std::string& name = "x");
-  // An element as it is in memory.
   // Declares points.held, which are loads, and fills them.
   void emit_loads(const Points& points);
   // Fills <name><id> with these loads; `waiting`: whose vectors are of waiting_type.
