@@ -116,17 +116,19 @@ std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
   return result;
 }
 
-// Columns in the registers of another team, and columns that are read again.
+// Columns that several sweeps go over, in the registers of other teams, or read again.
 std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  std::vector<ReduceSchedule> result = {single_columns(kernel, target)};
-  const std::int64_t length = shape_of(kernel).length;
+  std::vector<ReduceSchedule> result;
+  const RowShape shape = shape_of(kernel);
+  if (chosen.mapping != RowMapping::column || !shape.known || !rereads(kernel) || !target.may.hold_rows) return result;
+  if (chosen.persistent) result.push_back(single_columns(kernel, target));
   for (const int threads : {256, 512, kMostThreads})
     for (const int columns : {8, 16, 32, 64}) {
       ReduceSchedule other = chosen;
       other.threads = threads;
       other.columns = columns;
       other.resident = kMostThreads / threads;
-      hold(other, length, held_bytes(kernel), result);
+      hold(other, shape.length, held_bytes(kernel), result);
     }
   return result;
 }
@@ -220,7 +222,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
   if (chosen.persistent && rows) append(held_rows(kernel, chosen));
   append(lanes_of_rows(kernel, chosen));
-  if (chosen.persistent && chosen.mapping == RowMapping::column) append(held_columns(kernel, target, chosen));
+  append(held_columns(kernel, target, chosen));
   if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
   if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));

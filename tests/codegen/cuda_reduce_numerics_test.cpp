@@ -77,6 +77,24 @@ TEST(CudaReduceNumerics, ColumnsThatAreReadAgainStayInRegisters) {
   }
 }
 
+// The teams that a tuner tries for short rows, and for columns that registers hold.
+TEST(CudaReduceNumerics, EveryTeamOfShortRowsAndOfColumnsIsRight) {
+  for (const char* text : {"graph g(x: bf16[37, 20]) { y = softmax(x, axis=0); return y }",
+                           "graph g(x: f32[70, 17]) { s = sum(x, axis=1); a = argmax(x, axis=1); return s, a }",
+                           "graph g(x: f32[70, 12], w: f32[12]) { y = rms_norm(x, w); return y }"}) {
+    const CudaKernel lowered = one_cuda_kernel(text);
+    int teams = 0;
+    for (const Schedule& candidate : candidate_schedules(lowered.kernel, test::cuda_target_for("sm_90a"))) {
+      const auto& reduce = std::get<ReduceSchedule>(candidate);
+      if (reduce.mapping == RowMapping::column ? !reduce.persistent : reduce.threads > 128) continue;
+      SCOPED_TRACE(print(candidate));
+      expect_right(text, {}, [&](Kernel& kernel) { kernel.schedule = candidate; });
+      ++teams;
+    }
+    EXPECT_GE(teams, 3) << text;
+  }
+}
+
 TEST(CudaReduceNumerics, ReductionsOverSeveralAxes) {
   expect_right(all_reductions(DType::f32, "[3, rows, 5, 8]", ", axis=[0, 2]"), {{"rows", 7}});
   expect_right(all_reductions(DType::bf16, "[3, rows, 5, 8]", ", axis=[1, 3]"), {{"rows", 7}});
