@@ -77,6 +77,14 @@ TEST(CudaReduceNumerics, ColumnsThatAreReadAgainStayInRegisters) {
   }
 }
 
+// Ones and zeros, so that the first is often among the elements in front of the vectors.
+TEST(CudaReduceNumerics, TheFirstOfEqualElementsWinsWhereverItStands) {
+  const CudaKernel run = expect_right(
+      "graph g(x: f32[5, 1001]) {\n  one = cast(greater(x, 0), dtype=f32)\n  a = argmax(one, axis=1)\n"
+      "  b = argmin(one, axis=1)\n  return a, b\n}");
+  EXPECT_TRUE(schedule_of(run).peeled);
+}
+
 // The teams that a tuner tries for short rows, and for columns that registers hold.
 TEST(CudaReduceNumerics, EveryTeamOfShortRowsAndOfColumnsIsRight) {
   for (const char* text : {"graph g(x: bf16[37, 20]) { y = softmax(x, axis=0); return y }",
