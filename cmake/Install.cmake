@@ -2,6 +2,22 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Tenon)
 
+# One list of folders for the build tree and for the installed one. A list that CMake replaces at install time has an
+# empty element in the build tree, a mark of its own, which the loader reads as the current folder.
+set(installed tenon)
+if(TARGET tenon_cli)
+  list(APPEND installed tenon_cli)
+endif()
+set_target_properties(${installed} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON)
+get_target_property(library_type tenon TYPE)
+if(TARGET tenon_cli AND library_type STREQUAL "SHARED_LIBRARY")
+  # The library lies beside the programs' folder in both trees.
+  file(RELATIVE_PATH library_from_programs ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set_target_properties(tenon_cli PROPERTIES INSTALL_RPATH "$ORIGIN/${library_from_programs}")
+  set_target_properties(tenon PROPERTIES LIBRARY_OUTPUT_DIRECTORY
+                        ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${library_from_programs})
+endif()
+
 install(TARGETS tenon EXPORT TenonTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET tenon_cli)
@@ -12,7 +28,6 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/ir/ops.def)
   install(FILES ${PROJECT_SOURCE_DIR}/ir/ops.def DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon)
 endif()
 
-get_target_property(library_type tenon TYPE)
 string(COMPARE EQUAL ${library_type} "STATIC_LIBRARY" TENON_IS_STATIC)  # then users link our dependencies too
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TenonConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/package/TenonConfig.cmake INSTALL_DESTINATION ${package_dir})

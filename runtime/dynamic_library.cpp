@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace tenon::runtime {
 namespace {
@@ -70,11 +74,57 @@ int visit_object(dl_phdr_info* object, std::size_t, void* data) {
   return 1;
 }
 
+using Handle = std::unique_ptr<void, int (*)(void*)>;
+
+// The file that this code lies in; its RUNPATH is what the loader goes by.
+Handle own_file() {
+  Dl_info info{};
+  link_map* map = nullptr;
+  const auto* here = reinterpret_cast<const void*>(&own_file);
+  const bool found = dladdr1(here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 && map != nullptr;
+  const bool is_program = !found || map->l_name == nullptr || *map->l_name == '\0';
+  return {dlopen(is_program ? nullptr : map->l_name, RTLD_LAZY | RTLD_NOLOAD), dlclose};
+}
+
+// Where the loader looks for a name without a folder: LD_LIBRARY_PATH, RUNPATH and the system's folders, in its order.
+std::vector<std::string> searched_folders() {
+  const Handle own = own_file();
+  Dl_serinfo head{};
+  if (!own || dlinfo(own.get(), RTLD_DI_SERINFOSIZE, &head) != 0) return {};
+  std::vector<std::max_align_t> memory(head.dls_size / sizeof(std::max_align_t) + 1);
+  auto* list = reinterpret_cast<Dl_serinfo*>(memory.data());
+  *list = head;
+  if (dlinfo(own.get(), RTLD_DI_SERINFO, list) != 0) return {};
+  std::vector<std::string> folders;
+  for (unsigned i = 0; i < list->dls_cnt; ++i) folders.emplace_back(list->dls_serpath[i].dls_name);
+  return folders;
+}
+
+// What to open for a name without a folder: the name, unless it lies in a folder that is relative to the current one.
+// Who can write there would choose the code that runs; then the first absolute folder that holds it counts, or nothing.
+std::string trusted_path(const std::string& name) {
+  bool in_current = false;
+  std::string absolute;
+  for (const std::string& folder : searched_folders()) {
+    std::error_code ignored;
+    const std::string path = folder + "/" + name;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    if (!folder.starts_with('/')) in_current = true;
+    if (folder.starts_with('/') && absolute.empty()) absolute = path;
+  }
+  return in_current ? absolute : name;
+}
+
 }  // namespace
 
 std::optional<DynamicLibrary> DynamicLibrary::open(const std::string& name, Lifetime lifetime, std::string* failure) {
   const int keep = lifetime == Lifetime::process ? RTLD_NODELETE : 0;
-  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | keep);
+  const std::string path = name.find('/') == std::string::npos ? trusted_path(name) : name;
+  if (path.empty()) {
+    if (failure != nullptr) *failure = name + ": lies in the current folder alone, which LD_LIBRARY_PATH names";
+    return std::nullopt;
+  }
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | keep);
   if (handle != nullptr) return DynamicLibrary(handle, lifetime);
   if (failure != nullptr) {
     const char* reason = dlerror();

@@ -15,7 +15,8 @@ class DynamicLibrary {
     process,  ///< never closed: the CUDA driver and NVRTC do not survive dlclose
   };
 
-  /// Opens `name` (a soname, searched as the loader does, or a path) with local visibility.
+  /// Opens `name` (a soname, searched as the loader does but never in the current folder, or a path) with local
+  /// visibility.
   /// Empty when the loader refuses; `failure`, where given, then holds its reason.
   static std::optional<DynamicLibrary> open(const std::string& name, Lifetime lifetime, std::string* failure = nullptr);
 

@@ -1,0 +1,22 @@
+# Checks that each of PROGRAMS (separated by |) tells the loader to look for libraries in absolute folders only, or in
+# some that are relative to $ORIGIN. An empty element and a relative one are the current folder: who can write there
+# would choose what the program loads.
+cmake_minimum_required(VERSION 3.25)
+string(REPLACE "|" ";" PROGRAMS "${PROGRAMS}")
+if(NOT PROGRAMS)
+  message(FATAL_ERROR "no program to check")
+endif()
+set(failures "")
+foreach(program IN LISTS PROGRAMS)
+  execute_process(COMMAND ${OBJDUMP} -p ${program} OUTPUT_VARIABLE headers COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "(RPATH|RUNPATH) +[^\n]*" entries "${headers}")
+  foreach(entry IN LISTS entries)
+    string(REGEX REPLACE "^(RPATH|RUNPATH) +" "" folders "${entry}")
+    if(":${folders}:" MATCHES "::|:[^/$:]|:\\$[^O{]")
+      string(APPEND failures "\n  ${program}: '${folders}'")
+    endif()
+  endforeach()
+endforeach()
+if(failures)
+  message(FATAL_ERROR "These look for libraries in the current folder:${failures}")
+endif()
