@@ -112,8 +112,8 @@ void check_bounds(const Graph& graph, const Bindings& bindings) {
   for (const auto& [name, bounds] : graph.symbols) {
     const auto found = bindings.find(name);
     if (found == bindings.end())
-      refuse(fmt::format("no input's shape decides the dimension '{}'", name),
-             fmt::format("give it, as in --dim {}=512", name));
+      throw Error(ErrorKind::argument, fmt::format("no input's shape decides the dimension '{}'", name),
+                  Place{{}, 0, 0, {}, fmt::format("bindings[{}]", name)}, "give it a value in the bindings");
     const std::int64_t value = found->second;
     if (value < bounds.min)
       refuse(fmt::format("dimension '{}' is {}, the graph wants at least {}", name, value, bounds.min),

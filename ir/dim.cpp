@@ -219,6 +219,41 @@ Dim Dim::floor_div(std::int64_t divisor) const {
   return outside + DimTerms::make(0, {{{std::move(atom)}, 1}});
 }
 
+namespace {
+
+// The last term by degree, then by atoms: an order that products keep, as long division needs it. Nothing of a
+// constant.
+const DimTerm* leading(const Dim& dim) {
+  const DimTerm* last = nullptr;
+  for (const DimTerm& term : DimTerms::of(dim))
+    if (last == nullptr || term.atoms.size() > last->atoms.size() ||
+        (term.atoms.size() == last->atoms.size() && compare(term.atoms, last->atoms) > 0))
+      last = &term;
+  return last;
+}
+
+// Of an exact quotient times the divisor, the leading term is the product of theirs, so each step finds one term of the
+// quotient or shows that there is none. Where a step leaves what a Dim can hold, nothing is known.
+std::optional<Dim> long_division(const Dim& dividend, const Dim& divisor) try {
+  const DimTerm& lead = *leading(divisor);
+  Dim result(0), remainder = dividend;
+  for (std::size_t step = 0; step < kMaxTerms && !remainder.is(0); ++step) {
+    const DimTerm* top = leading(remainder);
+    if (top == nullptr || !is_multiple(top->coefficient, lead.coefficient)) return std::nullopt;
+    const auto atoms = quotient(top->atoms, lead.atoms);
+    if (!atoms) return std::nullopt;
+    const std::int64_t coefficient = top->coefficient / lead.coefficient;
+    const Dim piece = atoms->empty() ? Dim(coefficient) : DimTerms::make(0, {{*atoms, coefficient}});
+    result = result + piece;
+    remainder = remainder - piece * divisor;
+  }
+  return remainder.is(0) ? std::optional(result) : std::nullopt;
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
   if (divisor.is(0)) return std::nullopt;
   if (*this == divisor) return Dim(1);
@@ -231,24 +266,7 @@ std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
     }
     return DimTerms::make(constant_ / divisor.constant_, std::move(terms));
   }
-  // Long division by the divisor's last term in the fixed order; it ends because each step removes one term of the
-  // remainder or fails.
-  const DimTerm lead = DimTerms::of(divisor).back();
-  Dim result(0), remainder = *this;
-  for (std::size_t step = 0; step < kMaxTerms && !(remainder == Dim(0)); ++step) {
-    std::optional<Dim> piece;
-    for (const DimTerm& term : DimTerms::of(remainder)) {
-      const auto atoms = quotient(term.atoms, lead.atoms);
-      if (!atoms || !is_multiple(term.coefficient, lead.coefficient)) continue;
-      const std::int64_t coefficient = term.coefficient / lead.coefficient;
-      piece = atoms->empty() ? Dim(coefficient) : DimTerms::make(0, {{*atoms, coefficient}});
-      break;
-    }
-    if (!piece) return std::nullopt;
-    result = result + *piece;
-    remainder = remainder - *piece * divisor;
-  }
-  return remainder == Dim(0) ? std::optional(result) : std::nullopt;
+  return long_division(*this, divisor);
 }
 
 std::int64_t Dim::evaluate(const Bindings& bindings) const {
@@ -262,8 +280,9 @@ std::int64_t Dim::evaluate(const Bindings& bindings) const {
       }
       const auto found = bindings.find(atom->text);
       if (found == bindings.end())
-        throw Error(ErrorKind::argument, fmt::format("dimension '{}' has no value", atom->text), {},
-                    fmt::format("give one, as in --dim {}=512, or an input whose shape decides it", atom->text));
+        throw Error(ErrorKind::argument, fmt::format("dimension '{}' has no value", atom->text),
+                    Place{{}, 0, 0, {}, fmt::format("bindings[{}]", atom->text)},
+                    "give it one in the bindings, or an input whose shape decides it");
       product = checked_mul(product, found->second);
     }
     sum = checked_add(sum, product);

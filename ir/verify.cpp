@@ -95,6 +95,7 @@ void check_types(const Graph& graph) {
 void verify(const Graph& graph) {
   check_links(graph);
   try {
+    TENON_CHECK(!graph.outputs.empty(), "it returns nothing");
     check_inputs(graph);
     check_names(graph);
     check_symbols(graph);

@@ -15,6 +15,10 @@ namespace {
 using Dims = std::vector<Dim>;
 using Ints = std::vector<std::int64_t>;
 
+[[noreturn]] void undecided(const std::string& message, const std::string& remedy) {
+  throw Error(ErrorKind::type, message, Place{{}, 0, 0, {}, "symbols"}, remedy);
+}
+
 constexpr std::int64_t kFar = std::int64_t{1} << 62;  // limits beyond it are clipped, so that no sum leaves 64 bits
 
 // `limit` counted from the front and limited to [low, high], where that can be decided for every value of the symbols.
@@ -25,8 +29,8 @@ Dim place_limit(Dim limit, const Dim& extent, const Dim& low, const Dim& high, c
   if (at_least(limit - high, 0, symbols)) return high;
   if (at_least(low - limit, 0, symbols)) return low;
   if (!at_least(limit - low, 0, symbols) || !at_least(high - limit, 0, symbols))
-    type_error(fmt::format("cannot tell where {} lies on an axis of extent {}", written, extent.str()),
-               "bound the symbols in the graph's where clause so that it is known to be inside");
+    undecided(fmt::format("cannot tell where {} lies on an axis of extent {}", written, extent.str()),
+              "give the symbols bounds by which it is known to be inside");
   return limit;
 }
 
@@ -43,8 +47,8 @@ SliceRange slice_range(const Dim* start, const Dim* stop, std::int64_t step, con
   const std::int64_t stride = forward ? step : -step;
   if (at_least(Dim(0) - span, 0, symbols)) return {Dim(0), step, Dim(0)};
   if (!(span == extent) && !at_least(span, 0, symbols))
-    type_error(fmt::format("cannot tell whether {} comes before {}", first.str(), last.str()),
-               "bound the symbols in the graph's where clause");
+    undecided(fmt::format("cannot tell whether {} comes before {}", first.str(), last.str()),
+              "give the symbols bounds by which it is known");
   return {first, step, (span + (stride - 1)).floor_div(stride)};
 }
 

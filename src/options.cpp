@@ -1,23 +1,40 @@
 // Options from the environment: the only place that reads it.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 
 #include "src/search.h"
+#include "src/switches.h"
 #include "tenon/compile.h"
 
 namespace tenon {
 namespace {
 
+// A variable's name and text, and the option that it sets.
+struct Setting {
+  const char* name;
+  const std::string& text;
+  Options& options;
+
+  [[noreturn]] void refuse(const std::string& accepted) const {
+    throw Error(ErrorKind::argument, fmt::format("{}='{}' is not understood", name, text), {},
+                fmt::format("{} takes {}", name, accepted));
+  }
+};
+
 struct Variable {
   const char* name;
   const char* doc;
-  void (*apply)(Options&, const std::string&);
+  void (*apply)(const Setting&);
 };
 
-std::set<std::string> words(const std::string& text) {
+std::set<std::string> words(const Setting& setting) {
   std::set<std::string> result;
+  const std::string& text = setting.text;
   std::size_t begin = 0;
   while (begin <= text.size()) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -27,41 +44,48 @@ std::set<std::string> words(const std::string& text) {
   return result;
 }
 
+bool on(const Setting& setting) {
+  std::string word = setting.text;
+  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* yes : {"1", "on", "true", "yes"})
+    if (word == yes) return true;
+  for (const char* no : {"0", "off", "false", "no"})
+    if (word == no) return false;
+  setting.refuse("1, on, true or yes, and 0, off, false or no");
+}
+
 template <typename Number>
-Number number(const char* name, const std::string& text) {
+Number number(const Setting& setting, Number most) {
   Number value{};
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size())
-    throw Error(ErrorKind::argument, fmt::format("{}='{}' is no number", name, text), {},
-                fmt::format("unset {} or give a number", name));
+  const char* end = setting.text.data() + setting.text.size();
+  const auto [stop, failure] = std::from_chars(setting.text.data(), end, value);
+  if (failure != std::errc() || stop != end || value < 0 || value > most)
+    setting.refuse(fmt::format("a whole number from 0 to {}", most));
   return value;
 }
 
+constexpr int kMostThreads = 4096, kMostDevices = 1024;
+
 constexpr Variable kVariables[] = {
     {"TENON_PRINT", "levels printed to stderr while compiling: graph, plan, schedule, kernel, source",
-     [](Options& options, const std::string& text) { options.print = words(text); }},
+     [](const Setting& s) { s.options.print = words(s); }},
     {"TENON_DISABLE", "what is switched off, to compare: names that `tenon switches` lists, with commas between them",
-     [](Options& options, const std::string& text) { options.disable = words(text); }},
+     [](const Setting& s) { s.options.disable = words(s); }},
     {"TENON_REPLAY", "1 repeats runs of several kernels as CUDA graphs",
-     [](Options& options, const std::string& text) { options.replay = text != "0"; }},
+     [](const Setting& s) { s.options.replay = on(s); }},
     {"TENON_TUNE", "1 tries several schedules for each kernel at its first run and keeps the fastest",
-     [](Options& options, const std::string& text) { options.tune = text != "0"; }},
-    {"TENON_CACHE", "0 keeps no kernels on disk",
-     [](Options& options, const std::string& text) { options.cache = text != "0"; }},
-    {"TENON_CACHE_DIR", "folder of compiled kernels",
-     [](Options& options, const std::string& text) { options.cache_dir = text; }},
+     [](const Setting& s) { s.options.tune = on(s); }},
+    {"TENON_CACHE", "0 keeps no kernels on disk", [](const Setting& s) { s.options.cache = on(s); }},
+    {"TENON_CACHE_DIR", "folder of compiled kernels", [](const Setting& s) { s.options.cache_dir = s.text; }},
     {"TENON_CACHE_BYTES", "size limit of that folder",
-     [](Options& options, const std::string& text) {
-       options.cache_bytes = number<std::uint64_t>("TENON_CACHE_BYTES", text);
-     }},
+     [](const Setting& s) { s.options.cache_bytes = number(s, std::numeric_limits<std::uint64_t>::max()); }},
     {"NVTX_INJECTION64_PATH", "set by NVIDIA's profilers: the tool that is told of each run and kernel",
-     [](Options& options, const std::string& text) { options.nvtx_tool = text; }},
+     [](const Setting& s) { s.options.nvtx_tool = s.text; }},
     {"TENON_NVRTC_PATH", "libnvrtc, or the folder that holds it",
-     [](Options& options, const std::string& text) { options.nvrtc_path = text; }},
-    {"TENON_DEVICE", "CUDA device number",
-     [](Options& options, const std::string& text) { options.device = number<int>("TENON_DEVICE", text); }},
-    {"TENON_THREADS", "threads of the CPU target",
-     [](Options& options, const std::string& text) { options.threads = number<int>("TENON_THREADS", text); }},
+     [](const Setting& s) { s.options.nvrtc_path = s.text; }},
+    {"TENON_DEVICE", "CUDA device number", [](const Setting& s) { s.options.device = number(s, kMostDevices); }},
+    {"TENON_THREADS", "threads of the CPU target, 0: as many as the process may use",
+     [](const Setting& s) { s.options.threads = number(s, kMostThreads); }},
 };
 
 std::string variable(const char* name) {
@@ -74,7 +98,7 @@ std::string variable(const char* name) {
 Options default_options() {
   Options options;
   for (const Variable& row : kVariables)
-    if (const std::string value = variable(row.name); !value.empty()) row.apply(options, value);
+    if (const std::string value = variable(row.name); !value.empty()) row.apply({row.name, value, options});
   if (options.cache_dir.empty()) {
     const std::string base = variable("XDG_CACHE_HOME"), home = variable("HOME");
     if (!base.empty()) {
@@ -85,6 +109,7 @@ Options default_options() {
       options.cache = false;
     }
   }
+  src::check_options(options);
   return options;
 }
 

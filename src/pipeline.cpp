@@ -157,7 +157,7 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
 }  // namespace src
 
 Executable compile(const Graph& graph, const std::string& target, const Options& options) {
-  src::check_names(options);
+  src::check_options(options);
   const auto backend = src::open_backend(target, options);
   return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
 }

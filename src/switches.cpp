@@ -34,11 +34,12 @@ constexpr Row kOfRuntime[] = {
 constexpr std::string_view kLevels[] = {"graph", "plan", "schedule", "kernel", "source"};
 
 void check(const std::set<std::string>& names, std::span<const std::string_view> known, const std::string& what,
-           const std::string& where) {
+           const std::string& argument, const std::string& where) {
   for (const std::string& name : names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string_view meant = ir::nearest(name, known);
-    throw Error(ErrorKind::argument, fmt::format("'{}' is nothing that can be {}", name, what), {},
+    throw Error(ErrorKind::argument, fmt::format("'{}' is nothing that can be {}", name, what),
+                Place{{}, 0, 0, {}, argument},
                 fmt::format("{}{} takes {}", meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant), where,
                             ir::join(known)));
   }
@@ -57,12 +58,15 @@ std::vector<Switch> all_switches() {
   return switches;
 }
 
-void check_names(const Options& options) {
+void check_options(const Options& options) {
   const std::vector<Switch> switches = all_switches();
   std::vector<std::string_view> names;
   for (const Switch& row : switches) names.push_back(row.name);
-  check(options.disable, names, "switched off", "TENON_DISABLE or --disable");
-  check(options.print, kLevels, "printed", "TENON_PRINT");
+  check(options.disable, names, "switched off", "options.disable", "Options::disable (TENON_DISABLE)");
+  check(options.print, kLevels, "printed", "options.print", "Options::print (TENON_PRINT)");
+  if (options.threads < 0)
+    throw Error(ErrorKind::argument, fmt::format("{} threads", options.threads), Place{{}, 0, 0, {}, "options.threads"},
+                "use 0 for as many as the process may use, or a number above it");
 }
 
 }  // namespace tenon::src

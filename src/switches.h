@@ -18,7 +18,7 @@ struct Switch {
 /// In the order in which a graph meets them.
 std::vector<Switch> all_switches();
 
-/// Error(argument) when `options` switches off or prints something that is not known.
-void check_names(const Options& options);
+/// Error(argument) when `options` switches off or prints something that is not known, or counts below zero.
+void check_options(const Options& options);
 
 }  // namespace tenon::src

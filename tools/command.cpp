@@ -46,7 +46,7 @@ Options CompileArguments::options() const {
   options.disable.insert(disable.begin(), disable.end());
   if (no_fuse) options.fuse = false;
   options.typical = bindings();
-  src::check_names(options);
+  src::check_options(options);
   return options;
 }
 

@@ -31,6 +31,9 @@ struct Place {
   int line = 0;  ///< from 1; 0 when unknown
   int column = 0;
   std::string value;  ///< name of the graph value
+  /// What of a call is at fault, as the API names it: "bindings[rows]", "symbols", "options.disable"; not printed. A
+  /// program finds its own words by it: the command says --dim for bindings.
+  std::string argument = {};
 };
 
 /// Every failure that Tenon reports. `what()` is the whole message:

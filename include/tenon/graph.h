@@ -73,7 +73,7 @@ class Graph {
   /// line and column.
   static Graph load(const std::string& path);
   static Graph parse(const std::string& text);
-  /// The text form, and the same as JSON. Graph::parse(g.str()) is an equal graph.
+  /// The text form, and the same as JSON. Graph::parse(g.str()) is an equal graph, once this one has an output.
   std::string str() const;
   std::string json() const;
 

@@ -1,6 +1,8 @@
 // The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, pack, write down why not.
 #include "ir/fusion/plan.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <set>
 
@@ -91,9 +93,25 @@ bool keep_if_it_fits(const Context& context, Partition& partition,
   return false;
 }
 
+// What is known to be wrong before any step, so that no step fails without saying where.
+void check_plannable(const Graph& graph) {
+  if (graph.outputs.empty())
+    throw Error(ErrorKind::argument, fmt::format("graph '{}' returns nothing", graph.name),
+                Place{{}, 0, 0, {}, "graph.outputs"}, "name at least one output");
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const auto value = static_cast<ValueId>(i);
+    try {
+      (void)element_count(graph.type(value).shape);
+    } catch (const Error& error) {
+      throw error.at(Place{{}, 0, 0, display_name(graph, value), {}});
+    }
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<std::string>& disabled_passes) {
+  check_plannable(graph);
   Plan plan;
   plan.graph = prepared(graph, disabled_passes);
   plan.cost = options.cost;

@@ -33,7 +33,7 @@ TEST_F(Cli, AMistypedSwitchIsAnError) {
   const Outcome outcome = tenon("dump " + gelu() + " --disable keep_read");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_TRUE(contains(outcome.text, "'keep_read' is nothing that can be switched off")) << outcome.text;
-  EXPECT_TRUE(contains(outcome.text, "did you mean 'keep_reads'? TENON_DISABLE or --disable takes canonicalize, "))
+  EXPECT_TRUE(contains(outcome.text, "did you mean 'keep_reads'? Options::disable (TENON_DISABLE) takes canon"))
       << outcome.text;
   EXPECT_TRUE(contains(tenon("dump " + gelu(), "TENON_PRINT=shedule").text, "did you mean 'schedule'?"));
   EXPECT_TRUE(contains(tenon("bench --seconds 0.01 --target cpu " + gelu(), "TENON_PRINT=schedule").text, ": map "));

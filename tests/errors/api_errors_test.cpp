@@ -57,16 +57,17 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
   g.output("y", x + 1);
   Options options = default_options();
   options.disable = {"late_store"};
-  EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
-            "argument error: 'late_store' is nothing that can be switched off\n"
-            "  help: did you mean 'late_stores'? TENON_DISABLE or --disable takes canonicalize, fold, cse, dce, fuse, "
-            "attention, siblings, mixed_order, duplicate, windows, packing, calibration, streaming, online, hold_rows, "
-            "clusters, dependent_launch, keep_reads, bulk_copies, narrow, interleave, late_stores, tuned, nvtx");
+  EXPECT_EQ(
+      message_of([&] { compile(g, "cpu", options); }),
+      "argument error: 'late_store' is nothing that can be switched off\n"
+      "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, fold, cse, dce, fuse, "
+      "attention, siblings, mixed_order, duplicate, windows, packing, calibration, streaming, online, hold_rows, "
+      "clusters, dependent_launch, keep_reads, bulk_copies, narrow, interleave, late_stores, tuned, nvtx");
   options.disable.clear();
   options.print = {"everything"};
   EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
             "argument error: 'everything' is nothing that can be printed\n"
-            "  help: TENON_PRINT takes graph, plan, schedule, kernel, source");
+            "  help: Options::print (TENON_PRINT) takes graph, plan, schedule, kernel, source");
 }
 
 TEST_F(ApiErrors, NumbersThatTheDTypeCannotHold) {
@@ -196,6 +197,47 @@ TEST_F(ApiErrors, ArraysOfTheWrongSize) {
             "argument error: the array is f32, not f64\n  help: convert it first: cast(DType::f64)");
   EXPECT_EQ(message_of([] { str(Array{DType::f32, {2}, {}}); }),
             "argument error: an array of f32[2] has 0 bytes, not 8\n  help: make it with Array::from or Array::zeros");
+}
+
+TEST_F(ApiErrors, AGraphWithoutOutputs) {
+  EXPECT_EQ(message_of([&] { compile(g, "cpu"); }),
+            "argument error: graph 'g' returns nothing\n  help: name at least one output");
+  g.output("y", x);
+  compile(g, "cpu");
+}
+
+TEST_F(ApiErrors, ASizeBeyondWhatADimensionHoldsNamesItsValue) {
+  Dim power = g.dim("n");
+  for (int k = 1; k < 17; ++k) power = power * g.dim("n");
+  g.output("z", exp(g.input("y", DType::f32, {power, power})));
+  EXPECT_EQ(message_of([&] { compile(g, "cpu"); }),
+            "resource error: a dimension has a term of more than 32 factors\n"
+            "  at value y\n  help: name the dimension with a symbol of its own");
+}
+
+TEST_F(ApiErrors, SpeakOfTheApiAndSayWhatArgumentIsAtFault) {
+  const auto argument_of = [](const std::function<void()>& mistake) {
+    try {
+      mistake();
+    } catch (const Error& error) {
+      for (const char* word : {"--", "where clause", "file"})
+        EXPECT_EQ(std::string(error.what()).find(word), std::string::npos) << error.what();
+      return error.place().argument;
+    }
+    return std::string("no error");
+  };
+  const Dim n = g.dim("n");
+  const Tensor y = g.input("y", DType::f32, {n});
+  EXPECT_EQ(argument_of([&] { slice(y, 0, 3, n); }), "symbols");
+  EXPECT_EQ(argument_of([&] { n.evaluate({}); }), "bindings[n]");
+  EXPECT_EQ(argument_of([&] { compile(g, "cpu"); }), "graph.outputs");
+  g.output("z", y + 1);
+  EXPECT_EQ(argument_of([&] { compile(g, "cpu").prepare({}); }), "bindings[n]");
+  Options disabled = default_options(), threads = disabled;
+  disabled.disable = {"everything"};
+  threads.threads = -1;
+  EXPECT_EQ(argument_of([&] { compile(g, "cpu", disabled); }), "options.disable");
+  EXPECT_EQ(argument_of([&] { compile(g, "cpu", threads); }), "options.threads");
 }
 
 TEST_F(ApiErrors, FilesThatAreNotThere) {

@@ -119,7 +119,7 @@ TEST(BindErrors, NothingDecidesASymbol) {
   Graph graph = parse("graph f(x: f32[4]) { return x }");
   graph.symbols["n"] = {};
   EXPECT_EQ(report([&] { bind_symbols(graph, {{4}}); }),
-            "no input's shape decides the dimension 'n' | give it, as in --dim n=512");
+            "no input's shape decides the dimension 'n' | give it a value in the bindings");
   EXPECT_EQ(bind_symbols(graph, {{4}}, {{"n", 3}}), (Bindings{{"n", 3}}));
 }
 

@@ -205,7 +205,7 @@ TEST_F(ApiBuffers, BeyondTheSymbolsBounds) {
   EXPECT_EQ(message_of([this] { run.prepare({{"columns", 3}}); }),
             "argument error: graph 'affine' has no dimension 'columns'\n  help: its dimensions are rows");
   EXPECT_EQ(message_of([this] { run.kernels(); }),
-            "argument error: no input's shape decides the dimension 'rows'\n  help: give it, as in --dim rows=512");
+            "argument error: no input's shape decides the dimension 'rows'\n  help: give it a value in the bindings");
 }
 
 }  // namespace

@@ -44,5 +44,24 @@ TEST(DimTest, ExactDivisionByMinusOneOfTheLowestIntegerIsNone) {
   EXPECT_EQ((Dim::symbol("n") * Dim(6)).exact_div(Dim(-1)), Dim::symbol("n") * Dim(-6));
 }
 
+TEST(DimTest, ExactDivisionFindsTheQuotientInAnyOrderOfTerms) {
+  const Dim n = Dim::symbol("n"), r = Dim::symbol("r");
+  EXPECT_EQ((r * n * (n + 1)).exact_div(n * r + r), n);  // the term that comes last in the text leads nothing
+  EXPECT_EQ((n * r + r).exact_div(n + 1), r);
+  EXPECT_EQ((n * n - 1).exact_div(n - 1), n + 1);
+  EXPECT_EQ(((n + r) * (n - r) * (2 * n + 3)).exact_div(r - n), Dim(0) - (n + r) * (2 * n + 3));
+  EXPECT_EQ((n * n).exact_div(n + 1), std::nullopt);
+  EXPECT_EQ((n + r).exact_div(n * r), std::nullopt);
+  EXPECT_EQ(Dim(6).exact_div(n), std::nullopt);
+}
+
+TEST(DimTest, ExactDivisionSaysNothingRatherThanLeaveTheLimits) {
+  const Dim n = Dim::symbol("n"), r = Dim::symbol("r");
+  Dim power(1);
+  for (int i = 0; i < 32; ++i) power = power * n;
+  EXPECT_EQ((power + r).exact_div(n - r), std::nullopt);
+  EXPECT_EQ((n * n * Dim(kMax)).exact_div(n + kMax), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tenon
