@@ -1,17 +1,19 @@
 // The elements of .npy files: which dtype they are, their order, and conversions to the dtype that a graph wants.
 #include "src/npy.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+#include <limits>
 #include <vector>
 
 #include "src/npy_header.h"
+#include "src/write_file.h"
 
 namespace tenon {
 namespace {
@@ -66,18 +68,22 @@ std::string shape_tuple(const std::vector<std::int64_t>& shape) {
   return fmt::format("({}{})", fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
 }
 
-// Before any memory is asked for.
-void check_size(const NpyHeader& header, DType dtype, std::size_t given, const std::string& file) {
+// Bytes of the elements; nothing where they leave 64 bits.
+std::optional<std::uint64_t> size_of_elements(const NpyHeader& header, DType dtype) {
+  if (std::count(header.shape.begin(), header.shape.end(), 0) > 0) return 0;
   std::int64_t size = size_of(dtype);
-  bool fits = true;
-  for (const std::int64_t extent : header.shape) {
-    if (extent == 0) return;
-    fits = !__builtin_mul_overflow(size, extent, &size) && fits;
-  }
-  if (!fits || static_cast<std::uint64_t>(size) > given)
+  for (const std::int64_t extent : header.shape)
+    if (__builtin_mul_overflow(size, extent, &size)) return std::nullopt;
+  return static_cast<std::uint64_t>(size);
+}
+
+// Before any memory is asked for.
+void check_size(const NpyHeader& header, DType dtype, std::uint64_t given, const std::string& file) {
+  const auto size = size_of_elements(header, dtype);
+  if (!size || *size > given)
     refuse(file,
            fmt::format("the file holds {} bytes of elements, shape {} needs {}", given, shape_tuple(header.shape),
-                       fits ? std::to_string(size) : "more than 2^63"),
+                       size ? std::to_string(*size) : "more than 2^63"),
            "copy the whole file");
 }
 
@@ -123,6 +129,60 @@ std::string descr_of(DType dtype) {
   return "|V1";
 }
 
+// A file that is open for reading, or standard input.
+class Input {
+ public:
+  explicit Input(const std::string& path) : name_(path == "-" ? "<stdin>" : path) {
+    if (path != "-") descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat status{};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0)
+      refuse(name_, fmt::format("cannot open the file: {}", std::strerror(errno)),
+             "check the path and its permissions");
+    if (S_ISDIR(status.st_mode)) {
+      ::close(descriptor_);
+      refuse(name_, "it is a folder, not a file", "name a file that numpy.save wrote");
+    }
+    if (S_ISREG(status.st_mode) && path != "-") size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+  ~Input() {
+    if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  const std::string& name() const { return name_; }
+  std::uint64_t size() const { return size_; }  // the largest number for a stream
+
+  // Appends `count` bytes, or fewer where the file ends. The memory of a stream grows with what it gives, whatever its
+  // header says.
+  void read(std::string& to, std::size_t count) const try {
+    constexpr std::size_t kPiece = std::size_t{1} << 20;
+    const std::size_t end = to.size() + count;
+    if (size_ != kUnknown) to.reserve(std::min<std::uint64_t>(end, size_));
+    while (to.size() < end) {
+      const std::size_t begin = to.size(), piece = std::min(end - begin, std::max(kPiece, begin));
+      to.resize(begin + piece);
+      const ssize_t got = ::read(descriptor_, to.data() + begin, piece);
+      const int error = errno;
+      to.resize(begin + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got < 0 && error != EINTR)
+        refuse(name_, fmt::format("cannot read the file: {}", std::strerror(error)), "check that it can be read");
+      if (got == 0) return;
+    }
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {  // bad_alloc or length_error
+    refuse(name_, fmt::format("{} bytes of the file do not fit in memory", count), "use a smaller array");
+  }
+
+ private:
+  static constexpr auto kUnknown = std::numeric_limits<std::uint64_t>::max();
+
+  std::string name_;
+  int descriptor_ = STDIN_FILENO;
+  std::uint64_t size_ = kUnknown;
+};
+
 }  // namespace
 
 HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted, const std::string& file) {
@@ -139,14 +199,19 @@ HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted, const s
 }
 
 HostArray read_npy(const std::string& path, std::optional<DType> wanted) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) refuse(path, fmt::format("cannot open the file: {}", std::strerror(errno)), "check the path");
-  const std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (stream.bad()) refuse(path, "cannot read the file", "check that it is a file and can be read");
-  return parse_npy(bytes, wanted, path);
+  Input input(path);
+  std::string bytes;
+  input.read(bytes, kNpyMostHeader);
+  if (bytes.empty()) refuse(input.name(), "the file is empty", "write it with numpy.save");
+  const NpyHeader header = read_npy_header(bytes, input.name());
+  const DType dtype = dtype_of(header.descr, wanted, input.name());
+  check_size(header, dtype, input.size() - std::min(input.size(), std::uint64_t{header.end}), input.name());
+  const std::size_t all = header.end + *size_of_elements(header, dtype);
+  if (bytes.size() < all) input.read(bytes, all - bytes.size());
+  return parse_npy(bytes, wanted, input.name());
 }
 
-std::string format_npy(const HostArray& array) {
+std::string npy_head(const HostArray& array) {
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", descr_of(array.dtype),
                                    shape_tuple(array.shape));
   const std::size_t begin = kNpyMagic.size() + 4, used = begin + header.size() + 1;
@@ -154,21 +219,20 @@ std::string format_npy(const HostArray& array) {
   header += '\n';
   std::string bytes(kNpyMagic);
   bytes += {'\x01', '\x00', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  bytes += header;
-  if (!array.bytes.empty()) bytes.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
-  return bytes;
+  return bytes + header;
 }
 
+std::string_view npy_data(const HostArray& array) {
+  return {reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size()};
+}
+
+std::string format_npy(const HostArray& array) { return npy_head(array).append(npy_data(array)); }
+
 void write_npy(const std::string& path, const HostArray& array) {
-  const std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  const std::string bytes = format_npy(array);
-  std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-  stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  stream.close();
-  if (stream && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  const std::string reason = std::strerror(errno);
-  std::remove(temporary.c_str());
-  refuse(path, fmt::format("cannot write the file: {}", reason), "check that the folder exists and has room");
+  FileWriter file(path);
+  file.write(npy_head(array));
+  file.write(npy_data(array));
+  file.finish();
 }
 
 }  // namespace tenon

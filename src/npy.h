@@ -18,14 +18,18 @@ namespace tenon {
 /// Error(io), naming `file` and the remedy, for anything else.
 ir::HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted = {}, const std::string& file = "");
 
-/// parse_npy of the file at `path`.
+/// parse_npy of the file at `path`, "-" being standard input. Reads no further than the header says.
 ir::HostArray read_npy(const std::string& path, std::optional<DType> wanted = {});
 
 /// The bytes of a version 1 file, the data aligned to 64. bf16 becomes 'V2', f8e4m3 and f8e5m2 'V1':
 /// `np.load(path).view(ml_dtypes.bfloat16)` reads them back.
 std::string format_npy(const ir::HostArray& array);
 
-/// Writes format_npy(array) beside `path` and renames it there, so that no half-written file is ever seen.
+/// The two parts of format_npy: what comes before the elements, and their bytes, which live as long as the array.
+std::string npy_head(const ir::HostArray& array);
+std::string_view npy_data(const ir::HostArray& array);
+
+/// Writes format_npy(array) as FileWriter does: no half-written file is ever seen.
 void write_npy(const std::string& path, const ir::HostArray& array);
 
 }  // namespace tenon

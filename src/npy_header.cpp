@@ -11,8 +11,6 @@
 namespace tenon {
 namespace {
 
-constexpr std::size_t kMaxHeader = 1 << 16;
-
 [[noreturn]] void refuse(const std::string& file, const std::string& message, const std::string& remedy) {
   Place place;
   place.file = file;
@@ -130,7 +128,7 @@ NpyHeader read_npy_header(std::string_view bytes, const std::string& file) {
   const std::size_t begin = version == 1 ? 10 : 12;
   std::size_t length = byte(8) | byte(9) << 8;
   if (version > 1) length |= byte(10) << 16 | byte(11) << 24;
-  if (length > kMaxHeader)
+  if (length > kNpyMaxHeader)
     refuse(file, fmt::format(".npy header of {} bytes", length), "a header has at most 65536 bytes");
   if (begin + length > bytes.size()) refuse(file, "the file ends within its .npy header", "copy the whole file");
   NpyHeader header = DictReader(bytes.substr(begin, length), file).read();

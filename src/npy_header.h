@@ -16,6 +16,8 @@ struct NpyHeader {
 };
 
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+inline constexpr std::size_t kNpyMaxHeader = 1 << 16;              ///< longer dict literals are refused
+inline constexpr std::size_t kNpyMostHeader = kNpyMaxHeader + 12;  ///< with what stands before them
 
 /// Error(io) about `file` when the bytes do not begin with a well-formed header.
 NpyHeader read_npy_header(std::string_view bytes, const std::string& file);
