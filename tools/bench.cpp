@@ -10,6 +10,7 @@
 #include "tools/bench_case.h"
 #include "tools/command.h"
 #include "tools/first_result.h"
+#include "tools/verdict.h"
 
 namespace tenon::tools {
 namespace {
@@ -40,7 +41,7 @@ Json as_json(const BenchResult& r) {
            {"unwritten", r.unwritten}};
   if (r.flops > 0) row.update({{"flops", r.flops}, {"tflop_s", r.tflop_s()}});
   if (r.unfused_kernels > 0) row.update({{"unfused_ms", r.unfused.median}, {"unfused_kernels", r.unfused_kernels}});
-  if (r.checked) row["check"] = r.equal ? "ok" : "differs";
+  if (r.checked) row.update({{"check", r.equal ? "ok" : "differs"}, {"undecided", r.undecided}});
   return row;
 }
 
@@ -59,12 +60,13 @@ std::string table_row(const BenchResult& r) {
     text += fmt::format(" {:>10.4f} {:>8} {:>8.2f}x", r.unfused.median, r.unfused_kernels,
                         r.unfused.median / r.times.median);
   if (r.unwritten > 0) text += fmt::format("  {} ELEMENTS UNWRITTEN", r.unwritten);
-  if (r.checked) text += r.equal ? "  check ok" : "  check DIFFERS";
+  if (r.checked) text += "  check " + verdict(r.equal, r.undecided, r.elements);
   return text + "\n";
 }
 
 int bench(const BenchArguments& arguments) {
   const Options options = arguments.compile.options();
+  warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
   BenchSettings settings = arguments.settings;
   if (arguments.no_flush) settings.flush_bytes = 0;
@@ -75,7 +77,7 @@ int bench(const BenchArguments& arguments) {
                 {"flush_bytes", settings.flush_bytes},
                 {"cases", Json::array()}};
   int code = fine;
-  if (!arguments.json) fmt::print("{}", table_head(settings));
+  if (!arguments.json) print(table_head(settings));
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
     try {
@@ -83,7 +85,7 @@ int bench(const BenchArguments& arguments) {
       const BenchResult result = bench_case(graph, bindings, backend, options, settings);
       document["cases"].push_back(as_json(result));
       if (!result.right()) code = different;
-      if (!arguments.json) fmt::print("{}", table_row(result));
+      if (!arguments.json) print(table_row(result));
     } catch (const Error& error) {  // the other graphs still have their times
       if (error.kind() == ErrorKind::device_lost || error.kind() == ErrorKind::argument ||
           error.kind() == ErrorKind::io)
@@ -92,7 +94,7 @@ int bench(const BenchArguments& arguments) {
       std::fprintf(stderr, "%s: %s\n", graph.name.c_str(), error.what());
       code = failed;
     }
-    std::fflush(stdout);
+    flush_stdout();
   }
   if (arguments.json) write_output("-", document.dump(2) + "\n");
   if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
@@ -114,8 +116,8 @@ int bench_first(const BenchArguments& arguments) {
   if (arguments.json) {
     write_output("-", document.dump(2) + "\n");
   } else {
-    fmt::print("{}: first result after {:.2f} ms ({} of {} kernels compiled), the device opened in {:.2f} ms\n",
-               graph.name, first.first_ms, first.compiles, first.kernels, first.device_ms);
+    print(fmt::format("{}: first result after {:.2f} ms ({} of {} compiled), the device opened in {:.2f} ms\n",
+                      graph.name, first.first_ms, first.compiles, counted(first.kernels, "kernel"), first.device_ms));
   }
   if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
   return fine;

@@ -31,12 +31,15 @@ std::vector<ir::HostArray> on_host(const runtime::Backend& backend, const std::v
   return arrays;
 }
 
-bool as_interpreted(const ir::Graph& graph, const Bindings& bindings, const runtime::Backend& backend,
-                    const BenchData& data) {
+void check(BenchResult& result, const ir::Graph& graph, const Bindings& bindings, const runtime::Backend& backend,
+           const BenchData& data) {
+  result.checked = true;
   for (const ir::Comparison& comparison :
-       ir::compare_with_interpreter(graph, on_host(backend, data.inputs), on_host(backend, data.outputs), bindings))
-    if (!comparison.equal) return false;
-  return true;
+       ir::compare_with_interpreter(graph, on_host(backend, data.inputs), on_host(backend, data.outputs), bindings)) {
+    result.equal = result.equal && comparison.equal;
+    result.undecided += comparison.undecided;
+    result.elements += comparison.elements;
+  }
 }
 
 // What the planner counts of the plan that is measured.
@@ -67,10 +70,7 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
     executable.run_async(data.inputs, data.outputs, nullptr, bindings);
   };
   result.unwritten = unwritten_elements(*backend, data.outputs, [&] { run(fused); });
-  if (settings.check) {
-    result.checked = true;
-    result.equal = as_interpreted(graph, bindings, *backend, data);
-  }
+  if (settings.check) check(result, graph, bindings, *backend, data);
   if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
   const Copy copy(result.bytes, backend, options);

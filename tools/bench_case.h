@@ -35,7 +35,8 @@ struct BenchResult {
   bool copied_by_kernel = false;
   Times unfused;
   int unfused_kernels = 0;
-  bool checked = false, equal = true;  ///< by the interpreter
+  bool checked = false, equal = true;        ///< by the interpreter
+  std::int64_t undecided = 0, elements = 0;  ///< of the outputs that were checked
 
   double gb_s() const { return times.median > 0 ? static_cast<double>(bytes) / times.median / 1e6 : 0; }
   double tflop_s() const { return times.median > 0 ? flops / times.median / 1e9 : 0; }

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 #include "ir/infer.h"
 #include "ir/text.h"
 #include "src/pipeline.h"
+#include "src/write_file.h"
 
 namespace tenon::tools {
 namespace {
@@ -95,12 +95,11 @@ std::vector<bool> holding(const runtime::Backend& backend, const Buffer& buffer,
 }
 
 void write_file(const runtime::Backend& backend, const Buffer& buffer, const std::string& path) {
-  std::ofstream file(path, std::ios::binary);
+  FileWriter file(path);
   in_parts(backend, buffer, [&](std::span<const std::byte> part, std::int64_t) {
-    file.write(reinterpret_cast<const char*>(part.data()), static_cast<std::streamsize>(part.size()));
+    file.write({reinterpret_cast<const char*>(part.data()), part.size()});
   });
-  if (!file.flush())
-    throw Error(ErrorKind::io, fmt::format("cannot write '{}'", path), {}, "check the folder and the space left in it");
+  file.finish();
 }
 
 }  // namespace

@@ -4,13 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
+#include <cstring>
 #include <random>
 
+#include "runtime/disk_cache.h"
 #include "src/switches.h"
+#include "src/write_file.h"
 
 namespace tenon::tools {
 
@@ -20,6 +23,11 @@ void add_common(CLI::App& command, CompileArguments& arguments) {
   command.add_option("--dim", arguments.dims, "value of a dimension: rows=512 (repeatable)");
   command.add_option("--disable", arguments.disable, "what to switch off, a name of `tenon switches` (repeatable)");
   command.add_flag("--no-fuse", arguments.no_fuse, "one kernel for each operator, to compare");
+}
+
+[[noreturn]] void lost_output(int error) {
+  throw Error(ErrorKind::io, fmt::format("cannot write to standard output: {}", std::strerror(error)), {},
+              "check what it is redirected to, and the space left there");
 }
 
 }  // namespace
@@ -35,7 +43,7 @@ void TimingArguments::add_to(CLI::App& command, double& seconds) {
   command.add_option("--target", compile.target, "cpu, cuda or auto")->capture_default_str();
   add_common(command, compile);
   command.add_option("--seconds", seconds, "time for each measurement")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number("--seconds 0.5"))
       ->capture_default_str();
   command.add_flag("--json", json, "as JSON");
   command.add_option("-o,--output", output, "file to write the JSON to as well");
@@ -72,15 +80,54 @@ std::pair<std::string, std::string> key_value(const std::string& text, const std
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void write_output(const std::string& path, const std::string& content) {
-  if (path.empty() || path == "-") {
-    std::cout << content << std::flush;
-    return;
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << content;
-  if (!file.flush())
-    throw Error(ErrorKind::io, fmt::format("cannot write '{}'", path), {}, "check the folder and its permissions");
+void write_output(const std::string& path, std::string_view content) {
+  if (!path.empty() && path != "-") return write_file(path, content);
+  print(content);
+  flush_stdout();
+}
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) lost_output(errno);
+}
+
+void flush_stdout() {
+  if (std::fflush(stdout) != 0) lost_output(errno);
+  if (std::ferror(stdout)) lost_output(EIO);  // the reason of an earlier failure is gone
+}
+
+std::string counted(std::int64_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+CLI::Validator whole_number(const std::string& example) {
+  return {[example](std::string& text) {
+            std::int64_t number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, failure] = std::from_chars(text.data(), end, number);
+            if (failure == std::errc() && stop == end && number >= 0) return std::string();
+            return fmt::format("'{}' is no whole number from 0 on; write {}", text, example);
+          },
+          ""};
+}
+
+CLI::Validator positive_number(const std::string& example) {
+  return {[example](std::string& text) {
+            double number = 0;
+            const char* end = text.data() + text.size();
+            const auto [stop, failure] = std::from_chars(text.data(), end, number);
+            if (failure == std::errc() && stop == end && number > 0 && std::isfinite(number)) return std::string();
+            return fmt::format("'{}' is no number above 0; write {}", text, example);
+          },
+          ""};
+}
+
+void warn_of_cache(const Options& options) {
+  if (!options.cache) return;
+  const auto stats =
+      runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}}).stats();
+  if (stats.state == runtime::DiskCacheState::usable) return;
+  std::fprintf(stderr, "tenon: warning: compiled kernels are not kept in %s: %s\n", stats.folder.c_str(),
+               stats.reason.c_str());
 }
 
 Bindings complete_bindings(const ir::Graph& graph, Bindings given) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -40,8 +41,24 @@ struct TimingArguments {
 /// "name=value" cut in two; Error(argument) when there is no '='.
 std::pair<std::string, std::string> key_value(const std::string& text, const std::string& what);
 
-/// Writes to the file, or to stdout for "-" or nothing. Error(io).
-void write_output(const std::string& path, const std::string& content);
+/// Writes to the file (src/write_file.h), or to stdout for "-" or nothing. Error(io).
+void write_output(const std::string& path, std::string_view content);
+
+/// Writes to stdout. Error(io), as when its disk is full.
+void print(std::string_view text);
+
+/// Writes out what stdout still holds, and says where any of it was lost: Error(io). Every command ends with it.
+void flush_stdout();
+
+/// "1 kernel", "2 kernels".
+std::string counted(std::int64_t count, const std::string& what);
+
+/// What an option's number must be; `example` is how to write one.
+CLI::Validator whole_number(const std::string& example);     ///< from 0 on
+CLI::Validator positive_number(const std::string& example);  ///< real and finite
+
+/// Says once on stderr where kernels cannot be kept, and why: the run goes on.
+void warn_of_cache(const Options& options);
 
 /// Every symbol bound: by `given`, else 1024 within its bounds (said on stderr).
 Bindings complete_bindings(const ir::Graph& graph, Bindings given);

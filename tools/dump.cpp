@@ -1,16 +1,19 @@
 // tenon dump: any level of the compiler, as text.
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
+#include <cstring>
 
 #include "codegen/kernel.h"
 #include "ir/dot.h"
 #include "ir/passes/passes.h"
 #include "ir/text.h"
 #include "src/pipeline.h"
+#include "src/write_file.h"
 #include "tools/command.h"
 
 namespace tenon::tools {
@@ -36,24 +39,38 @@ std::string dump_graph(const DumpArguments& arguments) {
   throw Error(ErrorKind::argument, fmt::format("--after {}: no such pass", arguments.after), {}, "use one of " + names);
 }
 
+// A file without a name, which other programs open by its path and which ends with this process.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view content) : descriptor_(::memfd_create("tenon", MFD_CLOEXEC)) {
+    if (descriptor_ < 0)
+      throw Error(ErrorKind::io, fmt::format("no file in memory: {}", std::strerror(errno)), {},
+                  "close other programs");
+    write_file(path(), content);
+  }
+  ~MemoryFile() { ::close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
 // sass: the cubin through nvdisasm or cuobjdump, whichever is installed.
 std::string disassemble(const std::string& cubin) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / fmt::format("tenon_sass_{}", static_cast<long>(::getpid()));
-  std::filesystem::create_directory(folder);
-  const std::string input = (folder / "kernel.cubin").string();
-  write_output(input, cubin);
+  const MemoryFile input(cubin);
   std::string text;
   for (const char* tool :
        {"nvdisasm", "/usr/local/cuda/bin/nvdisasm", "cuobjdump -sass", "/usr/local/cuda/bin/cuobjdump -sass"}) {
-    FILE* pipe = ::popen(fmt::format("{} '{}' 2>/dev/null", tool, input).c_str(), "r");
+    FILE* pipe = ::popen(fmt::format("{} '{}' 2>/dev/null", tool, input.path()).c_str(), "r");
     if (pipe == nullptr) continue;
     char buffer[4096];
     for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, count);
     if (::pclose(pipe) == 0 && !text.empty()) break;
     text.clear();
   }
-  std::filesystem::remove_all(folder);
   if (text.empty())
     throw Error(ErrorKind::no_device, "neither nvdisasm nor cuobjdump is installed", {},
                 "install NVIDIA's CUDA toolkit, or use --emit ptx");
@@ -156,7 +173,28 @@ std::shared_ptr<const runtime::Backend> backend_for(const DumpArguments& argumen
   }
 }
 
+bool is_of_whole_graph(const std::string& emit) {
+  return emit == "graph" || emit == "json" || emit == "plan" || emit == "dot";
+}
+
+// What is wrong with the options themselves.
+void check_arguments(const DumpArguments& arguments) {
+  const std::string& emit = arguments.emit;
+  if (arguments.kernel >= 0 && is_of_whole_graph(emit))
+    throw Error(ErrorKind::argument,
+                fmt::format("--kernel {}: --emit {} is of the whole graph", arguments.kernel, emit), {},
+                "use it with --emit schedule, kernel, or what is generated for a target");
+  if (!arguments.after.empty() && emit != "graph")
+    throw Error(ErrorKind::argument, fmt::format("--after {} with --emit {}", arguments.after, emit), {},
+                "use it with --emit graph");
+  const bool to_stdout = arguments.output.empty() || arguments.output == "-";
+  if (emit == "cubin" && to_stdout && isatty(STDOUT_FILENO) != 0)
+    throw Error(ErrorKind::argument, "--emit cubin to a terminal", {},
+                "write it to a file with -o FILE, or send it to a pipe; --emit sass shows it as text");
+}
+
 int dump(const DumpArguments& arguments) {
+  check_arguments(arguments);
   const Options options = arguments.compile.options();
   std::string text;
   if (arguments.emit == "graph") {
@@ -172,8 +210,9 @@ int dump(const DumpArguments& arguments) {
     } else {
       const int groups = static_cast<int>(plan.groups.size());
       if (arguments.kernel >= groups)
-        throw Error(ErrorKind::argument, fmt::format("--kernel {}: the plan has {} kernels", arguments.kernel, groups),
-                    {}, "count from 0");
+        throw Error(ErrorKind::argument,
+                    fmt::format("--kernel {}: the plan has {}", arguments.kernel, counted(groups, "kernel")), {},
+                    "count from 0");
       const auto backend = backend_for(arguments, options);
       const Bindings bindings = arguments.compile.bindings();
       const bool all_bound = bindings.size() >= plan.graph.symbols.size();
@@ -205,7 +244,7 @@ void add_dump(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--after", arguments->after, "with --emit graph: the graph after this pass");
   command->add_option("--kernel", arguments->kernel, "only this kernel of the plan, from 0")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number("--kernel 0"));
   command->add_option("-o,--output", arguments->output, "file to write (default: stdout)");
   command->callback([arguments, &action] { action = [arguments] { return dump(*arguments); }; });
 }

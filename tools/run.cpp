@@ -1,7 +1,9 @@
 // tenon run: a graph on NumPy files.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "ir/text.h"
@@ -10,6 +12,7 @@
 #include "tools/command.h"
 #include "tools/profile.h"
 #include "tools/summary.h"
+#include "tools/verdict.h"
 
 namespace tenon::tools {
 namespace {
@@ -25,39 +28,74 @@ struct RunArguments {
   bool check = false, profile = false, json = false;
 };
 
+using Files = std::map<std::string, std::string>;
+
+// name=file of an option that may stand several times; `known` are the names that the graph has.
+Files files_of(const std::vector<std::string>& texts, const std::string& option, const std::string& what,
+               const std::vector<std::string>& known) {
+  Files files;
+  for (const std::string& text : texts) {
+    const auto [name, file] = key_value(text, option);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw Error(ErrorKind::argument, fmt::format("{} {}: the graph has no such {}", option, name, what), {},
+                  known.empty() ? fmt::format("it has no {}", what)
+                                : fmt::format("its {}s are {}", what, fmt::join(known, ", ")));
+    if (!files.emplace(name, file).second)
+      throw Error(ErrorKind::argument, fmt::format("{} {} stands twice", option, name), {},
+                  fmt::format("give each {} one file", what));
+  }
+  return files;
+}
+
+std::int64_t count_of_dashes(const Files& files) {
+  return std::count_if(files.begin(), files.end(), [](const auto& entry) { return entry.second == "-"; });
+}
+
+std::map<std::string, ir::HostArray> read_files(const RunArguments& arguments, const ir::Graph& graph) {
+  std::map<std::string, DType> dtypes;
+  std::vector<std::string> names;
+  for (ir::ValueId input : graph.inputs) {
+    names.push_back(graph.value(input).name);
+    dtypes[names.back()] = graph.type(input).dtype;
+  }
+  const Files files = files_of(arguments.inputs, "--input", "input", names);
+  if (count_of_dashes(files) + (arguments.compile.file == "-" ? 1 : 0) > 1)
+    throw Error(ErrorKind::argument, "standard input is to be read twice", {}, "give all but one as files");
+  std::map<std::string, ir::HostArray> arrays;
+  for (const auto& [name, file] : files) arrays[name] = read_npy(file, dtypes[name]);
+  return arrays;
+}
+
+// Symbols that files decide are bound by them; the rest must be given.
+void bind_by_files(const ir::Graph& graph, const std::map<std::string, ir::HostArray>& files, Bindings& bindings) {
+  for (ir::ValueId input : graph.inputs) {
+    const auto file = files.find(graph.value(input).name);
+    if (file == files.end()) continue;
+    const std::vector<std::int64_t>& shape = file->second.shape;
+    for (std::size_t i = 0; i < std::min(shape.size(), graph.type(input).shape.size()); ++i) {
+      const Dim& extent = graph.type(input).shape[i];
+      if (graph.symbols.count(extent.str())) bindings.emplace(extent.str(), shape[i]);
+    }
+  }
+}
+
 std::vector<ir::HostArray> read_inputs(const RunArguments& arguments, const ir::Graph& graph, Bindings& bindings) {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : arguments.inputs) files.insert(key_value(text, "--input"));
-  std::vector<ir::HostArray> arrays;
+  std::map<std::string, ir::HostArray> files = read_files(arguments, graph);
+  std::vector<ir::HostArray> arrays(graph.inputs.size());
   if (arguments.seed >= 0) {
-    // Symbols that files decide are bound by them; the rest must be given.
-    for (ir::ValueId input : graph.inputs)
-      if (const auto file = files.find(graph.value(input).name); file != files.end()) {
-        const ir::HostArray array = read_npy(file->second, graph.type(input).dtype);
-        for (std::size_t i = 0; i < std::min(array.shape.size(), graph.type(input).shape.size()); ++i) {
-          const Dim& extent = graph.type(input).shape[i];
-          if (graph.symbols.count(extent.str())) bindings.emplace(extent.str(), array.shape[i]);
-        }
-      }
+    bind_by_files(graph, files, bindings);
     bindings = complete_bindings(graph, bindings);
     arrays = random_inputs(graph, bindings, static_cast<std::uint64_t>(arguments.seed));
-  } else {
-    arrays.resize(graph.inputs.size());
   }
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     const std::string& name = graph.value(graph.inputs[i]).name;
-    const auto file = files.find(name);
-    if (file != files.end()) {
-      arrays[i] = read_npy(file->second, graph.type(graph.inputs[i]).dtype);
-      files.erase(file);
+    if (const auto file = files.find(name); file != files.end()) {
+      arrays[i] = std::move(file->second);
     } else if (arguments.seed < 0) {
       throw Error(ErrorKind::argument, fmt::format("input '{}' has no data", name), {},
                   fmt::format("give --input {}=FILE.npy, or --random SEED for the inputs without files", name));
     }
   }
-  if (!files.empty())
-    throw Error(ErrorKind::argument, fmt::format("--input {}: the graph has no such input", files.begin()->first), {},
-                "tenon fmt shows the signature");
   return arrays;
 }
 
@@ -73,19 +111,22 @@ Json as_json(const std::string& name, const ir::Comparison& c) {
 }
 
 std::string line_of(const std::string& name, const ir::Comparison& c) {
-  return fmt::format(
-      "check {}: {}, max abs error {:.3g}, max rel error {:.3g}, {:.2f} of tolerance, {} of {} elements differ{}\n",
-      name, c.equal ? "ok" : "DIFFERS", c.max_abs_error, c.max_rel_error, c.max_tolerance_ratio, c.mismatches,
-      c.elements, c.undecided ? fmt::format(", {} undecided", c.undecided) : "");
+  const std::string found = verdict(c.equal, c.undecided, c.elements);
+  const bool said = found.starts_with("UNDECIDED");
+  return fmt::format("check {}: {}, worst error {:.2g} of its tolerance, {:.3g} absolute; {} of {} elements differ{}\n",
+                     name, found, c.max_tolerance_ratio, c.max_abs_error, c.mismatches, c.elements,
+                     c.undecided > 0 && !said ? ", undecided " + share_of(c.undecided, c.elements) : "");
 }
 
-std::map<std::string, std::string> output_files(const RunArguments& arguments, const ir::Graph& written) {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : arguments.outputs) files.insert(key_value(text, "--output"));
-  for (const auto& [name, file] : files)
-    if (std::find(written.outputs_names.begin(), written.outputs_names.end(), name) == written.outputs_names.end())
-      throw Error(ErrorKind::argument, fmt::format("--output {}: the graph has no such output", name), {},
-                  "tenon fmt shows what it returns");
+Files output_files(const RunArguments& arguments, const ir::Graph& written) {
+  Files files = files_of(arguments.outputs, "--output", "output", written.outputs_names);
+  const std::int64_t arrays = count_of_dashes(files), texts = arguments.trace == "-" ? 1 : 0;
+  if (arrays > 0 && isatty(STDOUT_FILENO) != 0)
+    throw Error(ErrorKind::argument, "--output to standard output, which is a terminal", {},
+                "name a file, or send it to one or to a pipe: > y.npy");
+  if (arrays + texts + (arguments.json ? 1 : 0) > 1)
+    throw Error(ErrorKind::argument, "standard output is to hold several things", {},
+                "only one of --output NAME=-, --trace - and --json may write there; give the others files");
   return files;
 }
 
@@ -95,12 +136,18 @@ Bindings all_bindings(const ir::Graph& graph, const std::vector<ir::HostArray>& 
   return ir::bind_symbols(graph, shapes, given);
 }
 
-// What is said of a run: text as it goes, or all of it as one JSON document at the end.
+// What is said of a run: text as it goes, or all of it as one JSON document at the end. The text makes way for a file
+// that standard output is to hold.
 class Report {
  public:
-  explicit Report(bool json) : json_(json) {}
+  Report(bool json, bool aside) : json_(json), aside_(aside) {}
   void add(const std::string& text) const {
-    if (!json_) fmt::print("{}", text);
+    if (json_) return;
+    if (aside_) {
+      std::fputs(text.c_str(), stderr);
+    } else {
+      print(text);
+    }
   }
   void add(const char* key, Json value) { document_[key] = std::move(value); }
   void finish() const {
@@ -108,9 +155,15 @@ class Report {
   }
 
  private:
-  bool json_;
+  bool json_, aside_;
   Json document_;
 };
+
+void write_array(const std::string& path, const ir::HostArray& array) {
+  if (path != "-") return write_npy(path, array);
+  print(npy_head(array));
+  print(npy_data(array));
+}
 
 bool check(Report& report, const ir::Graph& graph, const std::vector<ir::HostArray>& inputs,
            const std::vector<Array>& outputs, const Bindings& bindings) {
@@ -131,9 +184,10 @@ int run(const RunArguments& arguments) {
   const Observed observed = observe(written, arguments.summaries);
   const ir::Graph& graph = observed.graph;
   Bindings bindings = arguments.compile.bindings();
+  const Files files = output_files(arguments, written);
   const std::vector<ir::HostArray> inputs = read_inputs(arguments, graph, bindings);
-  const auto files = output_files(arguments, written);
   Options options = arguments.compile.options();
+  warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
   options.typical = all_bindings(graph, inputs, bindings);  // planned for the sizes that run
   const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
@@ -141,8 +195,9 @@ int run(const RunArguments& arguments) {
   for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
   const std::vector<Array> outputs = executable(arrays, bindings);
 
-  Report report(arguments.json);
-  report.add(fmt::format("ran {} on {}: {} kernels\n", graph.name, executable.target(), executable.stats().kernels));
+  Report report(arguments.json, count_of_dashes(files) > 0 || arguments.trace == "-");
+  report.add(fmt::format("ran {} on {}: {}\n", graph.name, executable.target(),
+                         counted(executable.stats().kernels, "kernel")));
   report.add("graph", graph.name);
   report.add("target", executable.target());
   report.add("kernels", executable.stats().kernels);
@@ -156,7 +211,7 @@ int run(const RunArguments& arguments) {
   }
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (const auto file = files.find(graph.outputs_names[i]); file != files.end())
-      write_npy(file->second, to_host(outputs[i]));
+      write_array(file->second, to_host(outputs[i]));
   const bool right = !arguments.check || check(report, graph, inputs, outputs, bindings);
   report.finish();
   return right ? fine : different;
@@ -168,8 +223,8 @@ void add_run(CLI::App& app, Action& action) {
   const auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "Run a graph on .npy files");
   arguments->compile.add_to(*command);
-  command->add_option("--input", arguments->inputs, "x=x.npy (repeatable)");
-  command->add_option("--output", arguments->outputs, "y=y.npy (repeatable)");
+  command->add_option("--input", arguments->inputs, "x=x.npy (repeatable; - for stdin)");
+  command->add_option("--output", arguments->outputs, "y=y.npy (repeatable; - for stdout)");
   command
       ->add_option("--summary", arguments->summaries,
                    "dtype, shape, min, max, mean, standard deviation, counts of NaN, Inf and zeros of these values, "
@@ -183,7 +238,7 @@ void add_run(CLI::App& app, Action& action) {
   command->add_option("--trace", arguments->trace, "file for the run as a Chrome trace, which Perfetto opens");
   command->add_flag("--json", arguments->json, "what is printed, as JSON");
   command->add_option("--random", arguments->seed, "seed: random data for inputs without a file")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number("--random 1"));
   command->add_flag("--check", arguments->check, "compare with the interpreter; exit 4 if results differ");
   command->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

@@ -117,13 +117,14 @@ std::vector<src::KernelTuning> tune_graph(const ir::Graph& graph, const TuneArgu
 
 int tune(const TuneArguments& arguments) {
   const Options options = arguments.compile.options();
+  warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
   Json document{{"tenon", TENON_VERSION " " TENON_COMMIT}, {"kernels", Json::array()}};
   Nearness nearness;
   int code = fine;
   if (!arguments.json)
-    fmt::print("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel", "before us", "best us", "share",
-               "tried");
+    print(fmt::format("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel", "before us", "best us",
+                      "share", "tried"));
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
     for (const src::KernelTuning& tuning : tune_graph(graph, arguments, backend, options)) {
@@ -131,18 +132,18 @@ int tune(const TuneArguments& arguments) {
       nearness.add(tuning);
       for (const src::Trial& trial : tuning.trials)
         if (trial.different > 0) code = different;
-      if (!arguments.json) fmt::print("{}", table_row(graph.name, tuning));
-      std::fflush(stdout);
+      if (!arguments.json) print(table_row(graph.name, tuning));
+      flush_stdout();
     }
   }
   document["heuristic_share"] = {{"geometric_mean", nearness.mean()}, {"least", nearness.worst()}};
   if (arguments.json) {
     write_output("-", document.dump(2) + "\n");
   } else if (nearness.count() == 0) {
-    fmt::print("nothing to tune: no kernel has more than one candidate that is not tuned already (--again)\n");
+    print("nothing to tune: no kernel has more than one candidate that is not tuned already (--again)\n");
   } else {
-    fmt::print("the heuristics reach {:.3f} of the best in geometric mean, {:.3f} at worst, of {} kernels\n",
-               nearness.mean(), nearness.worst(), nearness.count());
+    print(fmt::format("the heuristics reach {:.3f} of the best in geometric mean, {:.3f} at worst, of {}\n",
+                      nearness.mean(), nearness.worst(), counted(nearness.count(), "kernel")));
   }
   if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
   return code;

@@ -14,13 +14,15 @@ namespace tenon {
 
 struct Outcome {
   int code = -1;
-  std::string text;  ///< stdout and stderr
+  std::string text;  ///< stdout and stderr, or what `redirections` say
 };
 
 // `environment`: assignments before the command, "TENON_CACHE_DIR=folder".
-inline Outcome tenon(const std::string& arguments, const std::string& environment = "") {
+// "2>&1 >/dev/full": stderr alone is read, stdout is a full disk.
+inline Outcome tenon(const std::string& arguments, const std::string& environment = "",
+                     const std::string& redirections = "2>&1") {
   Outcome outcome;
-  FILE* pipe = ::popen((environment + " " + TENON_CLI + " " + arguments + " 2>&1").c_str(), "r");
+  FILE* pipe = ::popen((environment + " " + TENON_CLI + " " + arguments + " " + redirections).c_str(), "r");
   char buffer[4096];
   for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, count);
   const int status = ::pclose(pipe);

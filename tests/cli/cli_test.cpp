@@ -35,6 +35,9 @@ TEST_F(Cli, AMistypedSwitchIsAnError) {
   EXPECT_TRUE(contains(outcome.text, "'keep_read' is nothing that can be switched off")) << outcome.text;
   EXPECT_TRUE(contains(outcome.text, "did you mean 'keep_reads'? Options::disable (TENON_DISABLE) takes canon"))
       << outcome.text;
+  EXPECT_TRUE(
+      contains(outcome.text, "\n  here: --disable NAME, or TENON_DISABLE=NAME; `tenon switches` says what each is"))
+      << outcome.text;
   EXPECT_TRUE(contains(tenon("dump " + gelu(), "TENON_PRINT=shedule").text, "did you mean 'schedule'?"));
   EXPECT_TRUE(contains(tenon("bench --seconds 0.01 --target cpu " + gelu(), "TENON_PRINT=schedule").text, ": map "));
 }

@@ -57,7 +57,7 @@ TEST_F(Cli, RunSummarizesIntermediateValues) {
   const Outcome all = tenon(run + " --summary all");
   EXPECT_EQ(line(all.text, "h"), "h f32[4] -0.25 1 0.287037 0.525254 0 1 0");
   EXPECT_EQ(line(all.text, "y"), "y f32[4] 1.39561 2.71828 2.05695 0.661335 1 1 0");
-  EXPECT_TRUE(contains(tenon(run).text, "on cpu: 1 kernels\n"));
+  EXPECT_TRUE(contains(tenon(run).text, "on cpu: 1 kernel\n"));
   EXPECT_FALSE(contains(tenon(run).text, "mean"));
 
   const Outcome absent = tenon(run + " --summary root");
