@@ -27,8 +27,13 @@ constexpr Architecture kArchitectures[] = {
 
 }  // namespace
 
+std::vector<std::string> cuda_architectures() {
+  std::vector<std::string> names;
+  for (const Architecture& row : kArchitectures) names.emplace_back(row.name);
+  return names;
+}
+
 Target cuda_target(const std::string& arch) {
-  std::string known;
   for (const Architecture& row : kArchitectures) {
     if (arch == row.name) {
       Target target;
@@ -42,10 +47,9 @@ Target cuda_target(const std::string& arch) {
       target.shared_memory_per_block = row.shared_memory_per_block;
       return target;
     }
-    known += std::string(known.empty() ? "" : ", ") + row.name;
   }
   throw Error(ErrorKind::unsupported, fmt::format("'{}' is no target", arch), {},
-              fmt::format("use cpu, cuda, auto, or one of {}", known));
+              fmt::format("use cpu, cuda, auto, or one of {}", fmt::join(cuda_architectures(), ", ")));
 }
 
 }  // namespace tenon::codegen

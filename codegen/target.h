@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codegen/features.h"
 
@@ -34,5 +35,8 @@ struct Target {
 /// The target named "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120", … with typical numbers of that architecture;
 /// Error(unsupported) with the list of known ones otherwise.
 Target cuda_target(const std::string& arch);
+
+/// The names that cuda_target takes, in order of their numbers.
+std::vector<std::string> cuda_architectures();
 
 }  // namespace tenon::codegen

@@ -1,9 +1,11 @@
 // tenon doctor: what was found, where, what is missing and how to get it. tenon cache: the folder of compiled kernels.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "codegen/target.h"
 #include "runtime/cuda/device.h"
 #include "runtime/disk_cache.h"
 #include "src/pipeline.h"
@@ -31,9 +33,11 @@ Finding attempt(const std::string& what, const std::function<std::string()>& loo
 
 std::string nvrtc_detail(const Options& options) {
   const auto nvrtc = runtime::cuda::open_nvrtc(src::nvrtc_search(options));
-  std::string archs;
-  for (int arch : nvrtc->architectures) archs += fmt::format("{}sm_{}", archs.empty() ? "" : " ", arch);
-  return fmt::format("{}.{} at {} ({})", nvrtc->major, nvrtc->minor, nvrtc->path, archs);
+  std::vector<std::string> names;  // that --target takes
+  for (const std::string& name : codegen::cuda_architectures())
+    if (std::count(nvrtc->architectures.begin(), nvrtc->architectures.end(), codegen::cuda_target(name).sm) > 0)
+      names.push_back(name);
+  return fmt::format("{}.{} at {} ({})", nvrtc->major, nvrtc->minor, nvrtc->path, fmt::join(names, " "));
 }
 
 std::string gpu_detail(const Options& options) {
@@ -50,13 +54,15 @@ std::string cpu_detail(const Options& options) {
                      backend->target().vector_bytes);
 }
 
+std::string counted_kernels(std::uint64_t count) { return counted(static_cast<std::int64_t>(count), "kernel"); }
+
 std::string cache_detail(const Options& options) {
   if (!options.cache) throw Error(ErrorKind::unsupported, "switched off", {}, "unset TENON_CACHE");
   const auto stats =
       runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}}).stats();
   if (stats.state != runtime::DiskCacheState::usable)
     throw Error(ErrorKind::io, stats.reason, {}, "set TENON_CACHE_DIR to a folder of your own");
-  return fmt::format("{}: {} kernels, {:.1f} MiB", stats.folder, stats.entries,
+  return fmt::format("{}: {}, {:.1f} MiB", stats.folder, counted_kernels(stats.entries),
                      static_cast<double>(stats.bytes) / (1 << 20));
 }
 
@@ -114,7 +120,7 @@ void add_cache(CLI::App& app, Action& action) {
       const nlohmann::ordered_json document{
           {"folder", s.folder}, {"entries", s.entries}, {"bytes", s.bytes}, {"max_bytes", s.max_bytes}};
       write_output("-", *json ? document.dump() + "\n"
-                              : fmt::format("{}\n{} kernels, {} of {} bytes{}\n", s.folder, s.entries, s.bytes,
+                              : fmt::format("{}\n{}, {} of {} bytes{}\n", s.folder, counted_kernels(s.entries), s.bytes,
                                             s.max_bytes, s.reason.empty() ? "" : "\n" + s.reason));
       return fine;
     };
@@ -129,7 +135,7 @@ void add_cache(CLI::App& app, Action& action) {
   });
   command->add_subcommand("clear", "Remove every entry")->callback([&action] {
     action = [] {
-      write_output("-", fmt::format("{} kernels removed\n", open_disk(default_options()).clear()));
+      write_output("-", fmt::format("{} removed\n", counted_kernels(open_disk(default_options()).clear())));
       return fine;
     };
   });

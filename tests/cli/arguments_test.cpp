@@ -1,4 +1,6 @@
 // Words and numbers that are mistyped, and the command's own help.
+#include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "src/npy.h"
@@ -86,6 +88,21 @@ TEST_F(Cli, ASwitchOfTheEnvironmentIsReadOrRefused) {
   EXPECT_EQ(outcome.text,
             "tenon: argument error: TENON_THREADS='-3' is not understood\n"
             "  help: TENON_THREADS takes a whole number from 0 to 4096\n");
+}
+
+TEST_F(Cli, DoctorListsTheArchitecturesThatTargetTakes) {
+  if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
+  std::string detail;
+  const auto document = nlohmann::json::parse(tenon("doctor --json").text);
+  for (const auto& finding : document["found"])
+    if (finding["what"] == "NVRTC") detail = finding["detail"];
+  const auto open = detail.rfind('(');
+  std::istringstream names(detail.substr(open + 1, detail.size() - open - 2));
+  int count = 0;
+  for (std::string name; names >> name; ++count)
+    EXPECT_EQ(tenon("dump " + gelu() + " --emit schedule --target " + name).code, 0) << name;
+  EXPECT_GT(count, 5);
+  EXPECT_TRUE(contains(detail, " sm_90a")) << detail;
 }
 
 #ifdef TENON_WITH_CPU
