@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace tenon::ir {
 namespace {
 
@@ -26,18 +28,21 @@ void draw_group(const Plan& plan, int number, Drawing& drawing) {
   const Group& group = plan.groups[static_cast<std::size_t>(number)];
   drawing.text += fmt::format("  subgraph cluster_{} {{\n    label=\"kernel {}: {}\"; style=rounded;\n", number, number,
                               name_of(group.kernel_class));
-  std::vector<std::string> local = drawing.home;
+  std::map<ValueId, std::string> local;  // what the group computes itself
+  const auto place = [&](ValueId value) -> const std::string& {
+    const auto own = local.find(value);
+    return own != local.end() ? own->second : drawing.home[static_cast<std::size_t>(value)];
+  };
   for (NodeId id : group.nodes) {
     if (!drawn(graph, id)) continue;
     const std::string name = fmt::format("k{}_n{}", number, id);
     drawing.text += fmt::format("    {} [label=\"{}\"];\n", name, label(graph, id));
     for (ValueId operand : graph.node(id).operands)
-      if (const std::string& from = local[static_cast<std::size_t>(operand)]; !from.empty())
+      if (const std::string& from = place(operand); !from.empty())
         drawing.edges += fmt::format("  {} -> {};\n", from, name);
-    for (ValueId result : graph.node(id).results) local[static_cast<std::size_t>(result)] = name;
+    for (ValueId result : graph.node(id).results) local[result] = name;
   }
-  for (ValueId output : group.outputs)
-    drawing.home[static_cast<std::size_t>(output)] = local[static_cast<std::size_t>(output)];
+  for (ValueId output : group.outputs) drawing.home[static_cast<std::size_t>(output)] = place(output);
   drawing.text += "  }\n";
 }
 

@@ -8,6 +8,7 @@
 #include "ir/interpret.h"
 #include "runtime/parallel.h"
 #include "runtime/record.h"
+#include "runtime/small_array.h"
 
 namespace tenon {
 namespace runtime {
@@ -181,10 +182,9 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
                                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
                                      void* stream) const {
   const runtime::NvtxRange range(nvtx, launch.kernel->source.entry);
-  constexpr std::size_t kMostOperands = 256;
-  void* pointers[kMostOperands];
-  const std::size_t count = launch.pointers.size();
-  for (std::size_t i = 0; i < count; ++i) pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
+  runtime::SmallArray<void*> pointers(launch.pointers.size());
+  for (std::size_t i = 0; i < pointers.size(); ++i)
+    pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
   runtime::Launch call;
   call.kernel = launch.kernel->loaded.get();
   std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
@@ -192,7 +192,7 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
   call.shared_bytes = launch.kernel->source.launch.shared_bytes;
   call.finish_grid = launch.finish_grid;
   call.finish_block = launch.kernel->source.finish_block;
-  call.pointers = {pointers, count};
+  call.pointers = {pointers.data(), pointers.size()};
   call.early = launch.early;
   call.finish_early = launch.kernel->source.launch.dependent;
   call.dims = launch.dims;

@@ -282,6 +282,7 @@ class Matcher {
            combined_axes(graph_, KernelClass::attend, axes, found_.scores), needs);
     demand(graph_, found_.sum, axes.axes(0, row + 1), from_memory,
            combined_axes(graph_, KernelClass::attend, axes, found_.scores), needs);
+    check_pointers(needs);
     const auto only = [&](ValueId value) -> const Layout& {
       const std::vector<Layout>& layouts = needs.computed.at(value);
       if (layouts.size() != 1)
@@ -300,6 +301,14 @@ class Matcher {
     const auto parts = segments(only(scores), graph_.type(scores).shape);
     if (!parts || parts->size() < 2 || normalized(parts->back()) != axes.axes(key, key + 1))
       no_match("keys", "the softmax does not run over the columns of the first matmul");
+  }
+
+  void check_pointers(const Needs& needs) const {
+    int pointers = 0;
+    for (const auto& [value, layouts] : needs.read) pointers += context_.pointers[static_cast<std::size_t>(value)];
+    if (pointers > context_.options.max_pointers)
+      no_match("operands", fmt::format("one kernel would take {} pointers, the limit is {}", pointers,
+                                       context_.options.max_pointers));
   }
 
   // The softmax runs over the last axis that has more than one element, and that is the keys.

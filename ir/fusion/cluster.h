@@ -32,6 +32,7 @@ struct Cluster {
   int node_count = 0;           ///< of them; also where a piece of a larger cluster no longer lists them
   std::vector<Read> reads;      ///< by value
   std::vector<Result> results;  ///< by value: those that may be needed outside
+  int depth = 0;                ///< nodes, cloned ones too, that may need one another's results in turn, at most
   double slots = 0;             ///< lane instructions of one run
   double flops = 0;             ///< of contractions
   bool persistent = false;      ///< rows are needed again after their reduction: one block (or cluster) holds a row
@@ -53,6 +54,8 @@ struct Context {
   std::vector<std::vector<NodeId>> users;
   std::vector<bool> live;            ///< node: some result needs it
   std::vector<bool> cloned;          ///< node: computed again wherever it is needed, never a kernel of its own
+  std::vector<int> pointers;         ///< value: most that whoever needs it takes, itself or what it is computed from
+  std::vector<int> depth;            ///< value: cloned nodes in turn between it and what is read for it
   std::vector<bool> graph_output;    ///< value
   std::vector<double> count, bytes;  ///< of each value, at the typical binding
 

@@ -49,7 +49,11 @@ struct Clone {
   double slots = 0;
   bool free = false;    // from no memory
   bool scalar = false;  // one number, from literals and single-number inputs
+  int pointers = 1;     // at most, of what is read for it
+  int depth = 0;        // clones one on top of the other
 };
+
+constexpr int kCloneDepth = 256;  // lowering follows them one inside the other
 
 bool is_widening(const Graph& graph, const Node& node) {
   return node.op == Op::cast &&
@@ -58,27 +62,60 @@ bool is_widening(const Graph& graph, const Node& node) {
 
 class Cloning {
  public:
-  Cloning(const Graph& graph) : graph_(graph), values_(graph.values.size()), cloned_(graph.nodes.size()) {}
+  Cloning(const Graph& graph, int max_pointers)
+      : graph_(graph), max_pointers_(max_pointers), values_(graph.values.size()), cloned_(graph.nodes.size()) {}
 
-  std::vector<bool> run() {
+  void run(Context& context) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) cloned_[i] = decide(graph_.nodes[i]);
-    return std::move(cloned_);
+    for (const Clone& clone : values_) {
+      context.pointers.push_back(clone.pointers);
+      context.depth.push_back(clone.pointers > 0 ? clone.depth : 0);
+    }
+    context.cloned = std::move(cloned_);
   }
 
  private:
   Clone& of(ValueId value) { return values_[static_cast<std::size_t>(value)]; }
 
+  static std::vector<ValueId> distinct(std::vector<ValueId> values) {
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
+  }
+
+  int pointers_of(const std::vector<ValueId>& operands) {
+    int pointers = 0;
+    for (ValueId operand : operands) pointers += of(operand).pointers;
+    return pointers;
+  }
+
+  // What takes the most pointers is stored, until those of all operands are few enough for one kernel. Each takes one
+  // then at least, and concats have no more operands than that (concats.h).
+  void store_some(const std::vector<ValueId>& operands) {
+    while (pointers_of(operands) > max_pointers_) {
+      const ValueId most = *std::max_element(operands.begin(), operands.end(),
+                                             [&](ValueId a, ValueId b) { return of(a).pointers < of(b).pointers; });
+      if (of(most).pointers == 1) return;
+      of(most) = {};
+      cloned_[static_cast<std::size_t>(graph_.value(most).producer)] = false;
+    }
+  }
+
   bool decide(const Node& node) {
     const ValueId result = node.results[0];
     const Kind kind = kind_of(node.op);
-    Clone clone{0, true, element_count(graph_.type(result).shape).is(1)};
+    const std::vector<ValueId> operands = distinct(node.operands);
+    store_some(operands);
+    Clone clone{0, true, element_count(graph_.type(result).shape).is(1), pointers_of(operands)};
     for (ValueId operand : node.operands) {
       clone.slots += of(operand).slots;
       clone.free = clone.free && of(operand).free;
       clone.scalar = clone.scalar && of(operand).scalar;
+      clone.depth = std::max(clone.depth, of(operand).depth + 1);
     }
     if (kind == Kind::source) {
       clone.free = node.op != Op::input;
+      clone.pointers = node.op == Op::input;
       of(result) = clone;
       return node.op != Op::input;
     }
@@ -86,11 +123,13 @@ class Cloning {
     if (kind != Kind::map && kind != Kind::view) return false;
     const bool cheap = (clone.free && clone.slots <= kCloneSlots) || (clone.scalar && clone.slots <= kScalarSlots);
     if (kind == Kind::map && !cheap && !is_widening(graph_, node)) return false;
+    if (clone.depth > kCloneDepth) return false;
     of(result) = clone;
     return true;
   }
 
   const Graph& graph_;
+  int max_pointers_;
   std::vector<Clone> values_;
   std::vector<bool> cloned_;
 };
@@ -103,8 +142,8 @@ Context::Context(const Graph& g, const PlanOptions& o)
       typical(typical_bindings(g, o.typical)),
       users(users_of(g)),
       live(live_nodes(g)),
-      cloned(Cloning(g).run()),
       graph_output(g.values.size()) {
+  Cloning(g, o.max_pointers).run(*this);
   for (ValueId output : g.outputs) graph_output[static_cast<std::size_t>(output)] = true;
   for (const Value& value : g.values) {
     double elements = 1;
@@ -115,7 +154,12 @@ Context::Context(const Graph& g, const PlanOptions& o)
 }
 
 double Context::extent(const Dim& dim) const {
-  return static_cast<double>(dim.is_constant() ? dim.constant() : dim.evaluate(typical));
+  if (dim.is_constant()) return static_cast<double>(dim.constant());
+  try {
+    return static_cast<double>(dim.evaluate(typical));
+  } catch (const Error&) {  // leaves 64 bits at the typical sizes: the real ones are checked where they are bound
+    return 0x1p63;
+  }
 }
 
 double Context::points(const Domain& domain, int first, int last) const {

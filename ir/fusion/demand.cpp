@@ -59,7 +59,7 @@ Layout matmul_operand_layout(const Graph& graph, const Node& node, std::size_t o
 }
 
 std::int64_t coordinate_id(NodeId node, std::size_t operand, std::size_t axis) {
-  return (static_cast<std::int64_t>(node) * 64 + static_cast<std::int64_t>(std::min<std::size_t>(operand, 63))) * 8 +
+  return ((static_cast<std::int64_t>(node) << 24) + static_cast<std::int64_t>(operand)) * kMaxRank +
          static_cast<std::int64_t>(axis);
 }
 

@@ -73,6 +73,10 @@ Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b,
   if (nodes > context.options.max_nodes)
     return no("too-many-nodes",
               fmt::format("one kernel would compute {} nodes, the limit is {}", nodes, context.options.max_nodes));
+  const int depth = a.depth + b.depth, max_depth = 2 * context.options.max_nodes;
+  if (depth > max_depth)
+    return no("too-many-nodes",
+              fmt::format("one kernel would compute {} nodes and views in turn, the limit is {}", depth, max_depth));
   auto operands = static_cast<int>(a.reads.size() + b.results.size());
   for (const Read& read : b.reads)
     operands += a.find_read(read.value) == nullptr && a.find_result(read.value) == nullptr;

@@ -61,6 +61,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.flops = consumer.flops;
   merged.random = producer.random || consumer.random;
   merged.node_count = producer.node_count + consumer.node_count;
+  merged.depth = producer.depth + consumer.depth;
   std::vector<AxisMap> maps;
   for (const Read& read : consumer.reads) {
     const Result* made = producer.find_result(read.value);

@@ -132,6 +132,7 @@ void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, Order 
   merged.flops = host.flops;
   merged.random = host.random || guest.random;
   merged.node_count = host.node_count + guest.node_count;
+  merged.depth = host.depth + guest.depth;
   merged.persistent =
       host.persistent || guest.persistent || order == Order::mixed || (late && covers_reduced(host, axes));
   merged.reads = host.reads;

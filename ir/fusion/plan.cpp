@@ -1,4 +1,5 @@
-// The planner as a list: clean the graph, find attention, seed, merge, recompute, lay out, pack, write down why not.
+// The planner as a list: clean the graph, cut long concats, find attention, seed, merge, recompute, lay out, pack,
+// write down why not.
 #include "ir/fusion/plan.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <set>
 
 #include "ir/build.h"
+#include "ir/fusion/concats.h"
 #include "ir/fusion/finish.h"
 #include "ir/fusion/memory.h"
 #include "ir/fusion/packing.h"
@@ -113,7 +115,7 @@ void check_plannable(const Graph& graph) {
 Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<std::string>& disabled_passes) {
   check_plannable(graph);
   Plan plan;
-  plan.graph = prepared(graph, disabled_passes);
+  plan.graph = cut_concats(prepared(graph, disabled_passes), static_cast<std::size_t>(options.max_pointers));
   plan.cost = options.cost;
   separate_outputs(plan.graph);
   const Context context(plan.graph, options);

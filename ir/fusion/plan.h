@@ -137,7 +137,9 @@ struct PlanOptions {
   bool duplicate = true;     ///< recompute cheap values rather than store them
   bool mixed_order = false;  ///< reductions over rows and over columns of the same tensors in one kernel, where the
                              ///< target's code generator has it
-  int max_operands = 24;     ///< pointers of one kernel
+  int max_operands = 24;     ///< pointers of one kernel that is merged of several
+  int max_pointers = 128;    ///< and those that one operator takes through the views before it: beyond, some of these
+                             ///< are stored, and concats of more operands are cut
   int max_nodes = 1024;      ///< computed nodes of one kernel
   int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs

@@ -107,6 +107,9 @@ void complete(const Context& context, Cluster& cluster, ValueId root) {
     cluster.slots += slots_of(context, node);
     cluster.flops += flops_of(context, node);
     cluster.random = cluster.random || kind_of(node.op) == Kind::random;
+    int before = 0;  // what is cloned in front of it
+    for (ValueId operand : node.operands) before = std::max(before, context.depth[static_cast<std::size_t>(operand)]);
+    cluster.depth += before + 1;
   }
   cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.kernel_class != KernelClass::map});
   if (!attend) return;

@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/graph.h"
+#include "runtime/small_array.h"
 
 namespace tenon::runtime::cuda {
 namespace {
@@ -134,8 +135,7 @@ class CudaBackend final : public Backend {
   void launch(const Launch& launch, void* stream) const override {
     const auto& kernel = static_cast<const CudaKernel&>(*launch.kernel);
     const CurrentContext current(device());
-    constexpr std::size_t kMostArguments = 512;
-    void* arguments[kMostArguments];
+    SmallArray<void*> arguments(launch.pointers.size() + launch.dims.size());
     std::size_t count = 0;
     // The driver copies each argument from the address given: the spans hold them already.
     for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
@@ -146,13 +146,15 @@ class CudaBackend final : public Backend {
     config.block = {static_cast<unsigned>(launch.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     config.programmatic_dependent = launch.early;
-    cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments, kernel.name);
+    cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments.data(),
+                 kernel.name);
     if (kernel.finish == nullptr) return;
     LaunchConfig finish;
     finish.grid = {static_cast<unsigned>(launch.finish_grid), 1, 1};
     finish.block = {static_cast<unsigned>(launch.finish_block), 1, 1};
     finish.programmatic_dependent = launch.finish_early;
-    cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments, kernel.name);
+    cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments.data(),
+                 kernel.name);
   }
 
   void* allocate(std::size_t bytes) const override {

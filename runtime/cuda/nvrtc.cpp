@@ -123,6 +123,9 @@ Error compile_error(const Nvrtc& nvrtc, int result, const std::string& log, cons
     return Error(ErrorKind::compile, without_trailing_newlines(head + "\n" + log), {},
                  "take the flag away, or use an NVRTC that knows it");
   }
+  if (log.find("parameter space") != std::string::npos)  // 4,096 bytes up to CUDA 12.0, 32,764 since
+    return Error(ErrorKind::resource, without_trailing_newlines(head + "\n" + log), {},
+                 "use NVRTC and a driver of CUDA 12.1 or later, or a graph with fewer dimension names");
   return Error(ErrorKind::compile, without_trailing_newlines(head + "\n" + log + "\n" + excerpt(source, log)), {},
                "generated code must compile: please report it with the graph");
 }

@@ -109,6 +109,7 @@ TEST(RandomPlans, PassVerify) {
     unfused.fuse = false;
     tight.max_operands = 5;
     tight.max_nodes = 6;
+    tight.max_pointers = 3;
     tight.siblings = false;
     mixed.mixed_order = true;
     mixed.cost.bandwidth_gb_s = 1e-3;  // whatever is read twice is worth sharing

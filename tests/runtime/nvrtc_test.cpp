@@ -124,6 +124,17 @@ TEST_F(Compiling, AnErrorShowsTheLogAndTheLinesAroundIt) {
   EXPECT_NE(text.find("     2 |   int b = 1;\n>    3 |   a[0] = b + nowhere;\n     4 | }"), std::string::npos) << text;
 }
 
+// The planner bounds pointers; dimension names may still be too many for NVRTC 12.0, which has an eighth of the room.
+TEST_F(Compiling, ParametersBeyondTheirSpaceAreALimitAndNoDefect) {
+  std::string source = "extern \"C\" __global__ void wide(float* y";
+  for (int i = 0; i < 4100; ++i) source += ", long long n" + std::to_string(i);
+  source += ") { *y = n4099; }";
+  const Error error = error_of([&] { compile(*nvrtc, source, "wide", "sm_90a"); });
+  EXPECT_EQ(error.kind(), ErrorKind::resource);
+  EXPECT_NE(error.message().find("parameter space"), std::string::npos) << error.what();
+  EXPECT_EQ(error.remedy(), "use NVRTC and a driver of CUDA 12.1 or later, or a graph with fewer dimension names");
+}
+
 TEST_F(Compiling, AnUnknownFlagIsNamed) {
   CompileOptions options;
   options.extra = {"--no-such-flag"};
