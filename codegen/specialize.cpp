@@ -17,7 +17,8 @@ SymbolBounds classify(const SymbolBounds& declared, std::int64_t value) {
   const std::int64_t power = std::min<std::int64_t>(16, value & -value);
   SymbolBounds bounds = declared;
   bounds.min = std::max<std::int64_t>(2, declared.min);
-  bounds.divisor = std::lcm(declared.divisor, power);
+  const std::int64_t missing = power / std::gcd(declared.divisor, power);
+  if (__builtin_mul_overflow(declared.divisor, missing, &bounds.divisor)) bounds.divisor = declared.divisor;
   return bounds;
 }
 

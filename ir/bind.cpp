@@ -1,7 +1,10 @@
 // Symbols from concrete shapes: extents that are linear in one unknown decide it; then everything is checked.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/interpret.h"
+#include "ir/sizes.h"
 
 namespace tenon::ir {
 namespace {
@@ -128,6 +131,56 @@ void check_bounds(const Graph& graph, const Bindings& bindings) {
   }
 }
 
+// "output 'y'", "'h'", "the result of add".
+std::string described(const Graph& graph, ValueId value) {
+  const auto output = std::find(graph.outputs.begin(), graph.outputs.end(), value);
+  if (output != graph.outputs.end())
+    return fmt::format("output '{}'", graph.outputs_names[static_cast<std::size_t>(output - graph.outputs.begin())]);
+  if (graph.producer(value).op == Op::input) return fmt::format("input '{}'", graph.value(value).name);
+  if (!graph.value(value).name.empty()) return fmt::format("'{}'", graph.value(value).name);
+  return fmt::format("the result of {}", name_of(graph.producer(value).op));
+}
+
+std::string where_text(const Shape& shape, const Bindings& bindings) {
+  std::set<std::string> names;
+  for (const Dim& extent : shape) extent.collect_symbols(names);
+  std::string text;
+  for (const std::string& name : names)
+    text += fmt::format("{}{} = {}", text.empty() ? " with " : ", ", name, bindings.at(name));
+  return text;
+}
+
+// The extents as numbers; nothing when one leaves 64 bits.
+std::optional<Extents> evaluated(const Shape& shape, const Bindings& bindings) {
+  Extents extents;
+  try {
+    for (const Dim& extent : shape) extents.push_back(extent.evaluate(bindings));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return extents;
+}
+
+// The bytes of every value are a number, also where an extent of 0 hides how large the others are: whoever multiplies
+// the extents of a bound graph later need not look.
+void check_sizes(const Graph& graph, const Bindings& bindings) {
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const Type& type = graph.values[i].type;
+    std::optional<Extents> extents = evaluated(type.shape, bindings);
+    if (extents) {
+      Extents filled = *extents;
+      std::replace(filled.begin(), filled.end(), std::int64_t{0}, std::int64_t{1});
+      if (byte_count(type.dtype, filled)) continue;
+    }
+    const auto value = static_cast<ValueId>(i);
+    const bool negative = extents && std::any_of(extents->begin(), extents->end(), [](auto e) { return e < 0; });
+    throw Error(negative ? ErrorKind::argument : ErrorKind::resource,
+                fmt::format("{} is {}{}: {}", described(graph, value), str(type), where_text(type.shape, bindings),
+                            negative ? fmt::format("the shape {}", shape_text(*extents)) : "more than 2^50 bytes"),
+                graph.producer(value).place, "run at other sizes");
+  }
+}
+
 }  // namespace
 
 Bindings bind_symbols(const Graph& graph, const std::vector<Extents>& shapes, const Bindings& given) {
@@ -138,12 +191,14 @@ Bindings bind_symbols(const Graph& graph, const std::vector<Extents>& shapes, co
   }
   check_bounds(graph, bindings);
   check_extents(graph, shapes, bindings);
+  check_sizes(graph, bindings);
   return bindings;
 }
 
 void check_bindings(const Graph& graph, const Bindings& bindings) {
   check_given(graph, bindings);
   check_bounds(graph, bindings);
+  check_sizes(graph, bindings);
 }
 
 }  // namespace tenon::ir

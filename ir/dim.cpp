@@ -205,10 +205,11 @@ Dim Dim::floor_div(std::int64_t divisor) const {
       rest.push_back(term);
     }
   }
-  const std::int64_t quotient_constant = floor_quotient(constant_, divisor);
-  const Dim outside = DimTerms::make(quotient_constant, std::move(whole));
+  const Dim outside = DimTerms::make(floor_quotient(constant_, divisor), std::move(whole));
   if (rest.empty()) return outside;
-  const Dim inside = DimTerms::make(constant_ - quotient_constant * divisor, std::move(rest));
+  // The quotient times the divisor may leave 64 bits near the lowest number; what is left over does not.
+  const std::int64_t left = constant_ % divisor;
+  const Dim inside = DimTerms::make(left < 0 ? left + divisor : left, std::move(rest));
   if (divisor == 1) return outside + inside;
   std::string text = fmt::format("floordiv({}, {})", inside.str(), divisor);
   if (text.size() > kMaxAtomText)

@@ -8,6 +8,7 @@
 #include "ir/check.h"
 #include "ir/formats.h"
 #include "ir/interpret.h"
+#include "ir/sizes.h"
 
 namespace tenon::ir {
 namespace {
@@ -26,19 +27,24 @@ void store_bits(HostArray& array, std::int64_t i, std::uint64_t bits) {
 
 }  // namespace
 
-HostArray make_array(DType dtype, std::vector<std::int64_t> shape) {
+std::optional<std::int64_t> byte_count(DType dtype, const std::vector<std::int64_t>& shape) {
   std::int64_t bytes = size_of(dtype);
   bool fits = true, empty = false;
   for (const std::int64_t extent : shape) {
-    TENON_CHECK(extent >= 0, "negative extent");
+    if (extent < 0) return std::nullopt;
     empty = empty || extent == 0;
-    fits = !__builtin_mul_overflow(bytes, extent, &bytes) && fits;
+    fits = fits && !__builtin_mul_overflow(bytes, extent, &bytes) && bytes <= kMaxValueBytes;
   }
+  return empty ? std::optional<std::int64_t>(0) : fits ? std::optional(bytes) : std::nullopt;
+}
+
+HostArray make_array(DType dtype, std::vector<std::int64_t> shape) {
+  for (const std::int64_t extent : shape) TENON_CHECK(extent >= 0, "negative extent");
   HostArray array{dtype, std::move(shape), {}};
-  if (empty) return array;
   try {
-    if (!fits) throw std::bad_alloc();
-    array.bytes.resize(static_cast<std::size_t>(bytes));
+    const std::optional<std::int64_t> bytes = byte_count(dtype, array.shape);
+    if (!bytes) throw std::bad_alloc();
+    array.bytes.resize(static_cast<std::size_t>(*bytes));
   } catch (const std::exception&) {  // bad_alloc or length_error
     throw Error(ErrorKind::resource,
                 fmt::format("an array of {}[{}] does not fit in memory", name_of(dtype), fmt::join(array.shape, ", ")),

@@ -10,6 +10,7 @@
 #include "ir/formats.h"
 #include "ir/passes/passes.h"
 #include "ir/random.h"
+#include "ir/sizes.h"
 
 namespace tenon::ir {
 namespace {
@@ -133,16 +134,11 @@ void check_input(const Graph& graph, std::size_t i, const HostArray& input) {
 }  // namespace
 
 Array::Array(DType of, Extents extents) : dtype(of), shape(std::move(extents)) {
-  std::int64_t count = 1;
-  bool fits = true, empty = false;
-  for (const std::int64_t extent : shape) {
-    TENON_CHECK(extent >= 0, "negative extent");
-    empty = empty || extent == 0;
-    fits = !__builtin_mul_overflow(count, extent, &count) && fits;
-  }
-  const std::size_t n = empty ? 0 : static_cast<std::size_t>(count);
+  for (const std::int64_t extent : shape) TENON_CHECK(extent >= 0, "negative extent");
   try {
-    if (!empty && !fits) throw std::bad_alloc();
+    const std::optional<std::int64_t> bytes = byte_count(DType::f64, shape);  // as it is held here
+    if (!bytes) throw std::bad_alloc();
+    const auto n = static_cast<std::size_t>(*bytes / size_of(DType::f64));
     is_real(dtype) ? reals.resize(n) : integers.resize(n);
   } catch (const std::exception&) {
     throw Error(ErrorKind::resource,

@@ -67,7 +67,8 @@ Array interpret_slice(const Step& step) {
   const auto ranges = slice_ranges(step.node.attrs, shape, step.graph.symbols);
   for (std::size_t axis = 0; axis < ranges.size(); ++axis) {
     map.offset += ranges[axis].start.evaluate(step.bindings) * map.of[axis];
-    map.of[axis] *= ranges[axis].step;
+    const bool moves = ranges[axis].extent.evaluate(step.bindings) > 1;  // else the step may be any number
+    map.of[axis] = moves ? map.of[axis] * ranges[axis].step : 0;
   }
   return read_through(x, map, step.result_shape());
 }

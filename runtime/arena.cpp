@@ -5,12 +5,23 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tenon/error.h"
+
 namespace tenon::runtime {
 namespace {
 
 bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
+
+// Each value's bytes are a number (ir/bind.cpp), their sum need not be.
+std::int64_t end_of(std::int64_t offset, std::int64_t bytes) {
+  std::int64_t end = 0;
+  if (__builtin_add_overflow(offset, aligned(bytes), &end))
+    throw Error(ErrorKind::out_of_memory, "the intermediates of a run need more than 2^63 bytes", {},
+                "run at smaller sizes");
+  return end;
+}
 
 }  // namespace
 
@@ -26,11 +37,11 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
     std::int64_t offset = 0;
     for (std::size_t other : placed) {
       if (!overlap(lifetimes[value], lifetimes[other])) continue;
-      if (offset + aligned(lifetimes[value].bytes) <= plan.offsets[other]) break;
-      offset = std::max(offset, plan.offsets[other] + aligned(lifetimes[other].bytes));
+      if (end_of(offset, lifetimes[value].bytes) <= plan.offsets[other]) break;
+      offset = std::max(offset, end_of(plan.offsets[other], lifetimes[other].bytes));
     }
     plan.offsets[value] = offset;
-    plan.bytes = std::max(plan.bytes, offset + aligned(lifetimes[value].bytes));
+    plan.bytes = std::max(plan.bytes, end_of(offset, lifetimes[value].bytes));
     const auto after =
         std::find_if(placed.begin(), placed.end(), [&](std::size_t other) { return plan.offsets[other] > offset; });
     placed.insert(after, value);

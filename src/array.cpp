@@ -7,11 +7,17 @@
 
 #include "ir/build.h"
 #include "ir/interpret.h"
+#include "ir/sizes.h"
 #include "src/host_array.h"
 #include "tenon/error.h"
 
 namespace tenon {
 namespace {
+
+[[noreturn]] void refuse_shape(DType dtype, const std::vector<std::int64_t>& shape) {
+  throw Error(ErrorKind::argument, fmt::format("no array has the shape {}[{}]", name_of(dtype), fmt::join(shape, ", ")),
+              {}, "extents are 0 or more, and their product a number of bytes that there can be");
+}
 
 ir::HostArray blank(DType dtype, std::vector<std::int64_t> shape) {
   for (std::int64_t extent : shape)
@@ -75,7 +81,9 @@ class Printer {
 namespace src {
 
 void check_bytes(const Array& array) {
-  const auto wanted = static_cast<std::size_t>(array.size() * size_of(array.dtype));
+  const auto bytes = ir::byte_count(array.dtype, array.shape);
+  if (!bytes) refuse_shape(array.dtype, array.shape);
+  const auto wanted = static_cast<std::size_t>(*bytes);
   if (array.bytes.size() != wanted)
     throw Error(ErrorKind::argument,
                 fmt::format("an array of {}[{}] has {} bytes, not {}", name_of(array.dtype),
@@ -110,9 +118,9 @@ Array Array::normal(std::vector<std::int64_t> shape, std::int64_t seed, DType dt
 }
 
 std::int64_t Array::size() const {
-  std::int64_t count = 1;
-  for (std::int64_t extent : shape) count *= extent;
-  return count;
+  const auto count = ir::byte_count(DType::u8, shape);
+  if (!count) refuse_shape(dtype, shape);
+  return *count;
 }
 
 Array Array::cast(DType to) const {

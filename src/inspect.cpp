@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ir/interpret.h"
+#include "ir/sizes.h"
 #include "runtime/executable.h"
 #include "src/host_array.h"
 #include "tenon/compile.h"
@@ -15,9 +16,7 @@ namespace {
 class Held {
  public:
   Held(const runtime::Backend& backend, DType dtype, std::vector<std::int64_t> shape) : backend_(backend) {
-    std::int64_t count = 1;
-    for (std::int64_t extent : shape) count *= extent;
-    bytes_ = static_cast<std::size_t>(count * size_of(dtype));
+    bytes_ = static_cast<std::size_t>(ir::byte_count(dtype, shape).value());  // of a bound graph: ir/bind.cpp
     buffer_ = {bytes_ > 0 ? backend.allocate(bytes_) : nullptr, dtype, std::move(shape)};
   }
   ~Held() {
@@ -97,12 +96,14 @@ KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& r
 std::vector<Array> Executable::operator()(const std::vector<Array>& inputs, const Bindings& bindings) const {
   const runtime::Backend& backend = *impl_->backend;
   std::vector<std::vector<std::int64_t>> shapes;
-  for (const Array& input : inputs) shapes.push_back(input.shape);
+  for (const Array& input : inputs) {
+    src::check_bytes(input);
+    shapes.push_back(input.shape);
+  }
   const auto result_shapes = output_shapes(shapes, bindings);
 
   std::vector<std::unique_ptr<Held>> from, to;
   for (const Array& input : inputs) {
-    src::check_bytes(input);
     from.push_back(std::make_unique<Held>(backend, input.dtype, input.shape));
     from.back()->fill(input);
   }

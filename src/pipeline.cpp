@@ -150,8 +150,9 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
                                      std::span<const Buffer> inputs, std::span<const Buffer> outputs) {
       tune(executable, record, inputs, outputs, *tunings, options);
     };
-  if (shared_plan->graph.symbols.empty()) impl->record_for(Bindings{});
-  return Executable(std::move(impl));
+  const Executable executable(std::move(impl));
+  if (shared_plan->graph.symbols.empty()) executable.prepare({});
+  return executable;
 }
 
 }  // namespace src

@@ -51,6 +51,16 @@ codegen::Target target_of(const DeviceInfo& info, const std::string& arch) {
   return target;
 }
 
+// CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+unsigned blocks(std::int64_t count, const std::string& kernel) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;
+  if (count > kMost)
+    throw Error(ErrorKind::resource,
+                fmt::format("{} would run on {} blocks, a launch has at most {}", kernel, count, kMost), {},
+                "run at smaller sizes");
+  return static_cast<unsigned>(count);
+}
+
 class CudaTimer final : public Timer {
  public:
   explicit CudaTimer(const DevicePtr& device) : begin_(device, Event::Timing::on), end_(device, Event::Timing::on) {}
@@ -141,8 +151,8 @@ class CudaBackend final : public Backend {
     for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
     for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
     LaunchConfig config;
-    config.grid = {static_cast<unsigned>(launch.grid[0]), static_cast<unsigned>(launch.grid[1]),
-                   static_cast<unsigned>(launch.grid[2])};
+    config.grid = {blocks(launch.grid[0], kernel.name), blocks(launch.grid[1], kernel.name),
+                   blocks(launch.grid[2], kernel.name)};
     config.block = {static_cast<unsigned>(launch.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     config.programmatic_dependent = launch.early;
@@ -150,7 +160,7 @@ class CudaBackend final : public Backend {
                  kernel.name);
     if (kernel.finish == nullptr) return;
     LaunchConfig finish;
-    finish.grid = {static_cast<unsigned>(launch.finish_grid), 1, 1};
+    finish.grid = {blocks(launch.finish_grid, kernel.name), 1, 1};
     finish.block = {static_cast<unsigned>(launch.finish_block), 1, 1};
     finish.programmatic_dependent = launch.finish_early;
     cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments.data(),

@@ -157,5 +157,41 @@ TEST(CompareErrors, TypeOfAResult) {
       "inputs");
 }
 
+// ---- sizes of values ------------------------------------------------------------------------------------------------
+
+// Once 8 bytes were allocated for the result.
+TEST(BindErrors, AValueWhoseBytesLeave64Bits) {
+  const Graph graph = parse(R"(graph f(x: f32[n]) {
+    y = broadcast_to(full(shape=[], value=1.0, dtype=f32), shape=[n*1537228672809129302])
+    return y
+  })");
+  for (const std::int64_t n : {3, 6, 9}) try {
+      bind_symbols(graph, {{n}});
+      ADD_FAILURE() << "no error at " << n;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::resource);
+      EXPECT_EQ(error.message(),
+                "output 'y' is f32[1537228672809129302*n] with n = " + std::to_string(n) + ": more than 2^50 bytes");
+      EXPECT_EQ(error.place().line, 2);
+      EXPECT_EQ(error.remedy(), "run at other sizes");
+    }
+}
+
+TEST(BindErrors, AnIntermediateWhoseBytesLeave64BitsAlsoBesideAnExtentOf0) {
+  const Graph graph = parse(R"(graph f(x: f32[n, m]) {
+    y = sum(broadcast_to(reshape(x, shape=[n, m, 1]), shape=[n, m, 9000000000*n]))
+    return y
+  })");
+  for (const std::int64_t m : {0, 1, 5}) EXPECT_THROW(bind_symbols(graph, {{1 << 30, m}}), Error) << m;
+  EXPECT_NO_THROW(bind_symbols(graph, {{1, 5}}));
+}
+
+TEST(BindErrors, BindingsAreCheckedForSizesToo) {
+  const Graph graph = parse("graph f(x: f64[n, n]) {\n  y = neg(x)\n  return y\n}\n");
+  EXPECT_NO_THROW(check_bindings(graph, {{"n", 1 << 20}}));
+  EXPECT_THROW(check_bindings(graph, {{"n", std::int64_t{1} << 30}}), Error);
+  EXPECT_THROW(check_bindings(graph, {{"n", std::int64_t{1} << 62}}), Error);
+}
+
 }  // namespace
 }  // namespace tenon::ir

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "tenon/tenon.h"
 
@@ -54,6 +55,23 @@ TEST(ApiArray, PrintsNestedBracketsAndTheEndsOfLongAxes) {
   EXPECT_EQ(str(Array::zeros({100}, DType::i32)), "i32[100]\n[0, 0, 0, …, 0, 0, 0]");
   EXPECT_EQ(str(Array::zeros({0, 3})), "f32[0, 3]\n[]");
   EXPECT_EQ(str(Array::from({7}, {})), "f32[]\n7");
+}
+
+// Plain data may say anything: 2^32 times 2^32 elements are not 0.
+TEST(ApiArray, AShapeThatNoArrayHasIsRefused) {
+  const Array x{DType::f32, {std::int64_t{1} << 32, std::int64_t{1} << 32}, {}};
+  for (const std::function<void()>& use : std::vector<std::function<void()>>{
+           [&] { x.size(); }, [&] { x.to_doubles(); }, [&] { str(x); }, [&] { x.cast(DType::f64); }})
+    try {
+      use();
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_STREQ(error.what(),
+                   "argument error: no array has the shape f32[4294967296, 4294967296]\n"
+                   "  help: extents are 0 or more, and their product a number of bytes that there can be");
+    }
+  EXPECT_EQ((Array{DType::f32, {std::int64_t{1} << 32, std::int64_t{1} << 32, 0}, {}}).size(), 0);
+  EXPECT_THROW((Array{DType::f32, {-1}, {}}).size(), Error);
 }
 
 }  // namespace

@@ -63,5 +63,20 @@ TEST(DimTest, ExactDivisionSaysNothingRatherThanLeaveTheLimits) {
   EXPECT_EQ((n * n * Dim(kMax)).exact_div(n + kMax), std::nullopt);
 }
 
+// The quotient times the divisor leaves 64 bits here; what is left over does not.
+TEST(DimTest, FloorDivisionNearTheLowestNumber) {
+  const std::int64_t lowest = std::numeric_limits<std::int64_t>::min();
+  const Dim n = Dim::symbol("n");
+  for (const std::int64_t divisor :
+       {std::int64_t{3}, std::int64_t{1000}, std::int64_t{1} << 40, (std::int64_t{1} << 62) + 1}) {
+    const Dim quotient = (n + Dim(lowest)).floor_div(divisor);
+    for (const std::int64_t value : {0, 1, 7, 100000}) {
+      const std::int64_t sum = lowest + value;
+      const std::int64_t expected = sum / divisor - (sum % divisor != 0);
+      EXPECT_EQ(quotient.evaluate({{"n", value}}), expected) << divisor << ", n = " << value;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenon
