@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/interpret.h"
+#include "runtime/overlap.h"
 #include "runtime/parallel.h"
 #include "runtime/record.h"
 #include "runtime/small_array.h"
@@ -267,7 +268,9 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
                               shape_text(record->output_shapes[i])),
                   {}, "Executable::output_shapes gives the shapes for these inputs");
   }
-  if (impl_->tuner) record = impl_->tuned(record, inputs, outputs, stream);
+  const bool in_place = runtime::check_overlaps(graph, *record, inputs, outputs);
+  // A tuner runs the graph again and again, which would update the inputs each time.
+  if (impl_->tuner && !in_place) record = impl_->tuned(record, inputs, outputs, stream);
   impl_->launch(*record, inputs, outputs, stream);
 }
 

@@ -81,6 +81,7 @@ struct LaunchRecord {
   std::vector<PreparedLaunch> launches;
   std::vector<PreparedCopy> copies;
   std::int64_t arena_bytes = 0;
+  std::vector<std::vector<int>> in_place;  ///< by output: inputs whose buffer it may be (overlap.h)
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
 

@@ -5,6 +5,7 @@
 
 #include "runtime/arena.h"
 #include "runtime/executable.h"
+#include "runtime/overlap.h"
 
 namespace tenon::runtime {
 namespace {
@@ -138,6 +139,7 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   decide_early(record.launches);
+  record.in_place = in_place_inputs(plan, record);
   record.built = std::move(built);
   return record;
 }

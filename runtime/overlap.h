@@ -1,0 +1,23 @@
+// Buffers that overlap: outputs must lie apart from each other and from all inputs, but for elementwise updates in
+// place.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "runtime/executable.h"
+
+namespace tenon::runtime {
+
+/// For each output of the plan the inputs, in order, whose buffer it may be: those of the same dtype and shape that the
+/// map kernel which writes it reads only at the element that it writes, from which that element is computed, and that
+/// nothing reads beside or behind this kernel.
+std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const LaunchRecord& record);
+
+/// Error(argument) that names both where an output overlaps with another output, or with an input that is not one of
+/// in_place_inputs at exactly the same bytes. Whether some output lies in the place of an input. The buffers have the
+/// record's shapes. O((inputs + outputs) log outputs).
+bool check_overlaps(const ir::Graph& graph, const LaunchRecord& record, std::span<const Buffer> inputs,
+                    std::span<const Buffer> outputs);
+
+}  // namespace tenon::runtime
