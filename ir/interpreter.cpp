@@ -8,6 +8,7 @@
 #include "ir/check.h"
 #include "ir/evaluate.h"
 #include "ir/formats.h"
+#include "ir/host_memory.h"
 #include "ir/passes/passes.h"
 #include "ir/random.h"
 #include "ir/sizes.h"
@@ -177,8 +178,10 @@ Strides broadcast_strides(const Extents& from, const Extents& to) {
   return strides;
 }
 
-std::vector<HostArray> interpret(const Graph& original, const std::vector<HostArray>& inputs, const Bindings& given,
-                                 const InterpretOptions& options) {
+namespace {
+
+std::vector<HostArray> interpret_all(const Graph& original, const std::vector<HostArray>& inputs, const Bindings& given,
+                                     const InterpretOptions& options) {
   std::vector<Extents> shapes;
   for (const HostArray& input : inputs) shapes.push_back(input.shape);
   const Bindings bindings = bind_symbols(original, shapes, given);
@@ -208,6 +211,14 @@ std::vector<HostArray> interpret(const Graph& original, const std::vector<HostAr
   std::vector<HostArray> outputs;
   for (const ValueId output : graph.outputs) outputs.push_back(to_host(*values[static_cast<std::size_t>(output)]));
   return outputs;
+}
+
+}  // namespace
+
+std::vector<HostArray> interpret(const Graph& graph, const std::vector<HostArray>& inputs, const Bindings& given,
+                                 const InterpretOptions& options) {
+  return with_host_memory(fmt::format("interpreting '{}'", graph.name),
+                          [&] { return interpret_all(graph, inputs, given, options); });
 }
 
 }  // namespace tenon::ir

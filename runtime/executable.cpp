@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/host_memory.h"
 #include "ir/interpret.h"
 #include "runtime/overlap.h"
 #include "runtime/parallel.h"
@@ -134,8 +135,10 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const 
     for (const auto& record : records)
       if (record->bindings == bindings) return record;
   }
-  auto record = std::make_shared<const runtime::LaunchRecord>(
-      runtime::make_record(plan, build(codegen::specialize(plan, bindings)), bindings));
+  const auto record = ir::with_host_memory(fmt::format("the kernels of '{}'", plan.graph.name), [&] {
+    return std::make_shared<const runtime::LaunchRecord>(
+        runtime::make_record(plan, build(codegen::specialize(plan, bindings)), bindings));
+  });
   const std::unique_lock lock(records_mutex);
   constexpr std::size_t kKept = 64;
   if (records.size() == kKept) records.erase(records.begin());

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/build.h"
+#include "ir/host_memory.h"
 #include "ir/lexer.h"
 #include "ir/limits.h"
 #include "ir/naming.h"
@@ -113,8 +114,12 @@ std::vector<Port> Graph::inputs() const {
 
 std::vector<Port> Graph::outputs() const { return ports(graph_, graph_->outputs, graph_->outputs_names); }
 
-Graph Graph::load(const std::string& path) { return Graph(ir::read_file(path)); }
-Graph Graph::parse(const std::string& text) { return Graph(ir::parse(text)); }
+Graph Graph::load(const std::string& path) {
+  return Graph(ir::with_host_memory(fmt::format("the graph in '{}'", path), [&] { return ir::read_file(path); }));
+}
+Graph Graph::parse(const std::string& text) {
+  return Graph(ir::with_host_memory("a graph", [&] { return ir::parse(text); }));
+}
 std::string Graph::str() const { return ir::print(*graph_); }
 std::string Graph::json() const { return ir::print_json(*graph_); }
 

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "ir/host_memory.h"
 #include "ir/interpret.h"
 #include "ir/sizes.h"
 #include "runtime/executable.h"
@@ -30,7 +31,8 @@ class Held {
     if (bytes_ > 0) backend_.copy_in(buffer_.data, array.bytes.data(), bytes_, nullptr);
   }
   Array read() const {
-    Array array{buffer_.dtype, buffer_.shape, std::vector<std::byte>(bytes_)};
+    Array array = ir::with_host_memory(
+        "a result", [&] { return Array{buffer_.dtype, buffer_.shape, std::vector<std::byte>(bytes_)}; });
     if (bytes_ > 0) backend_.copy_out(array.bytes.data(), buffer_.data, bytes_, nullptr);
     return array;
   }

@@ -1,8 +1,11 @@
 // The whole compiler on one screen: graph -> plan -> kernel -> source -> binary -> executable.
 #include "src/pipeline.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
+#include "ir/host_memory.h"
 #include "ir/text.h"
 #include "runtime/cuda/backend.h"
 #include "runtime/executable.h"
@@ -160,7 +163,9 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
 Executable compile(const Graph& graph, const std::string& target, const Options& options) {
   src::check_options(options);
   const auto backend = src::open_backend(target, options);
-  return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
+  return ir::with_host_memory(fmt::format("compiling '{}'", graph.data().name), [&] {
+    return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
+  });
 }
 
 }  // namespace tenon
