@@ -90,6 +90,8 @@ class Backend {
   virtual void copy(void* to, const void* from, std::size_t bytes, void* stream) const = 0;      ///< within the target
   virtual void fill(void* to, unsigned char byte, std::size_t bytes, void* stream) const = 0;
   virtual void synchronize(void* stream) const = 0;
+  /// Waits for the work on all streams, so that what it uses can be freed.
+  virtual void drain() const {}
   /// Has the caches treat what kernels asked them to keep as anything else. Waits for the stream; where nothing can be
   /// kept it does nothing.
   virtual void forget_kept(void*) const {}

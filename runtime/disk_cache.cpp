@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <system_error>
@@ -96,10 +97,13 @@ std::optional<CacheEntry> DiskCache::load(std::string_view key_text) {
   if (state() == DiskCacheState::refused) return std::nullopt;
   const std::string path = path_of(name_for(key_text));
   std::vector<std::byte> file;
-  const int failure = read_file(path, file, options_.touch_after.count());
+  const int failure = read_file(path, file, options_.max_bytes, options_.touch_after.count());
   if (failure != 0) {
     // A failing disk or network is no reason to remove anything.
-    if (failure != ENOENT) report(fmt::format("cache entry {} cannot be read: {}", path, describe(failure)));
+    if (failure == EFBIG)
+      report(fmt::format("cache entry {} is not read: it is larger than the cache may be", path));
+    else if (failure != ENOENT)
+      report(fmt::format("cache entry {} cannot be read: {}", path, describe(failure)));
     ++counters_.misses;
     return std::nullopt;
   }
@@ -175,14 +179,19 @@ void DiskCache::evict() {
   for (auto& file : list_files(options_.folder)) {
     if (is_entry(file.name)) {
       entries.push_back(std::move(file));
-    } else if (is_temporary(file.name) && now - file.modified > options_.abandon_after.count()) {
+    } else if (is_temporary(file.name) && std::abs(now - file.modified) > options_.abandon_after.count()) {
       ::unlink(path_of(file.name).c_str());
     }
   }
   std::uint64_t total = bytes_of(entries);
   if (total > options_.max_bytes) {
+    // Times well in the future are from before the clock was set back: nobody has used the entry since, or it would
+    // have been renewed. What lies a little ahead is the clock of another host.
+    const auto last_use = [&](const FileInfo& file) {
+      return file.modified - now > options_.touch_after.count() ? 0 : file.modified;
+    };
     std::stable_sort(entries.begin(), entries.end(),
-                     [](const FileInfo& a, const FileInfo& b) { return a.modified < b.modified; });
+                     [&](const FileInfo& a, const FileInfo& b) { return last_use(a) < last_use(b); });
     const std::uint64_t target = options_.max_bytes / 10 * 9;  // some room, so that not every write lists the folder
     for (std::size_t i = 0; i < entries.size() && total > target; ++i) {
       if (::unlink(path_of(entries[i].name).c_str()) == 0) ++counters_.evicted;
@@ -205,6 +214,8 @@ DiskCacheStats DiskCache::stats() const {
     const auto entries = entries_in(options_.folder);
     stats.entries = entries.size();
     stats.bytes = bytes_of(entries);
+    stats.too_large = static_cast<std::uint64_t>(std::count_if(
+        entries.begin(), entries.end(), [&](const FileInfo& file) { return file.bytes > options_.max_bytes; }));
   }
   const std::lock_guard lock(mutex_);
   stats.reason = reason_;
@@ -217,9 +228,12 @@ DiskCacheReport DiskCache::verify() {
   for (const auto& entry : entries_in(options_.folder)) {
     const std::string path = path_of(entry.name);
     std::vector<std::byte> file;
-    const int failure = read_file(path, file);
+    const int failure = read_file(path, file, options_.max_bytes);
     if (failure != 0) {
-      if (failure != ENOENT) ++result.unreadable;
+      if (failure == EFBIG)
+        ++result.too_large;
+      else if (failure != ENOENT)
+        ++result.unreadable;
       continue;
     }
     std::string why;

@@ -44,6 +44,7 @@ struct DiskCacheStats {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::uint64_t max_bytes = 0;
+  std::uint64_t too_large = 0;  ///< of the entries, those larger than max_bytes: they are not read, and go first
   DiskCacheCounters counters;
 };
 
@@ -52,6 +53,7 @@ struct DiskCacheReport {
   std::uint64_t good = 0;
   std::uint64_t removed = 0;
   std::uint64_t unreadable = 0;  ///< could not be read: left alone
+  std::uint64_t too_large = 0;   ///< larger than the cache may be: not read, left to eviction
 };
 
 /// Every function may be called from any thread and none throws (but for lack of host memory).

@@ -27,6 +27,13 @@ ArenaPool::Arena* ArenaPool::take(std::int64_t bytes, void* stream) {
       arena.busy = true;
       return &arena;
     }
+  std::list<Arena> surplus;
+  std::size_t idle = 0;
+  for (auto next = arenas_.begin(); next != arenas_.end();) {
+    const auto arena = next++;
+    if (!arena->busy && (arena->stream == stream || ++idle > kMostIdle)) surplus.splice(surplus.end(), arenas_, arena);
+  }
+  release(std::move(surplus));
   arenas_.push_back({backend_.allocate(static_cast<std::size_t>(bytes)), bytes, stream, true});
   return &arenas_.back();
 }
@@ -35,6 +42,30 @@ void ArenaPool::give_back(Arena* arena) {
   if (arena == nullptr) return;
   const std::lock_guard lock(mutex_);
   arena->busy = false;
+  if (&arenas_.front() == arena) return;
+  const auto place = std::find_if(arenas_.begin(), arenas_.end(), [&](const Arena& each) { return &each == arena; });
+  arenas_.splice(arenas_.begin(), arenas_, place);
+}
+
+void ArenaPool::trim() {
+  const std::lock_guard lock(mutex_);
+  std::list<Arena> idle;
+  for (auto next = arenas_.begin(); next != arenas_.end();)
+    if (const auto arena = next++; !arena->busy) idle.splice(idle.end(), arenas_, arena);
+  release(std::move(idle));
+}
+
+std::int64_t ArenaPool::bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::int64_t bytes = 0;
+  for (const Arena& arena : arenas_) bytes += arena.bytes;
+  return bytes;
+}
+
+// A run that was put on a stream gives its arena back before it ends.
+void ArenaPool::release(std::list<Arena> idle) {
+  if (!idle.empty()) backend_.drain();
+  for (const Arena& arena : idle) backend_.release(arena.memory);
 }
 
 namespace {
@@ -87,10 +118,21 @@ Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend
                        runtime::LowerGroup lower)
     : plan(std::move(the_plan)), backend(std::move(the_backend)), lower_group(std::move(lower)), arenas(*backend) {}
 
+namespace {
+
+// What is kept for the next runs. A server that meets all sizes would otherwise keep kernels without end: six classes
+// for each symbol.
+constexpr std::size_t kMostClasses = 64, kMostRecords = 64;
+
+}  // namespace
+
 std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen::Specialization& specialization) const {
   const std::lock_guard lock(build_mutex);
-  std::shared_ptr<const runtime::BuiltPlan>& slot = built[specialization.key()];
-  if (slot) return slot;
+  const std::string key = specialization.key();
+  if (const auto known = built.find(key); known != built.end()) {
+    classes.splice(classes.begin(), classes, std::find(classes.begin(), classes.end(), key));
+    return known->second;
+  }
   auto fresh = std::make_shared<runtime::BuiltPlan>();
   fresh->specialization = specialization;
   const std::vector<std::vector<int>> sets = runtime::sets_of(plan, backend->target());
@@ -99,8 +141,13 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
                                 [&](std::size_t i) { launches[i] = build_together(sets[i], specialization); });
   for (auto& each : launches)
     for (runtime::PlannedLaunch& launch : each) fresh->launches.push_back(std::move(launch));
-  slot = std::move(fresh);
-  return slot;
+  if (classes.size() == kMostClasses) {
+    if (built.at(classes.back()).use_count() == 1) backend->drain();  // its kernels may be running still
+    built.erase(classes.back());
+    classes.pop_back();
+  }
+  classes.push_front(key);
+  return built[key] = std::move(fresh);
 }
 
 std::vector<runtime::PlannedLaunch> Executable::Impl::build_together(
@@ -140,8 +187,10 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const 
         runtime::make_record(plan, build(codegen::specialize(plan, bindings)), bindings));
   });
   const std::unique_lock lock(records_mutex);
-  constexpr std::size_t kKept = 64;
-  if (records.size() == kKept) records.erase(records.begin());
+  if (records.size() == kMostRecords) {
+    if (records.front()->built.use_count() == 1) backend->drain();
+    records.erase(records.begin());
+  }
   records.push_back(record);
   return record;
 }
@@ -179,7 +228,20 @@ void Executable::Impl::forget(const std::string& key) const {
   const std::lock_guard building(build_mutex);
   const std::unique_lock lock(records_mutex);
   built.erase(key);
+  classes.remove(key);
   std::erase_if(records, [&](const auto& record) { return record->built->specialization.key() == key; });
+}
+
+void Executable::Impl::trim() const {
+  backend->drain();
+  {
+    const std::lock_guard building(build_mutex);
+    const std::unique_lock lock(records_mutex);
+    built.clear();
+    classes.clear();
+    records.clear();
+  }
+  arenas.trim();
 }
 
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
@@ -282,6 +344,8 @@ void Executable::run(std::span<const Buffer> inputs, std::span<const Buffer> out
   impl_->backend->synchronize(nullptr);
 }
 
+void Executable::trim() const { impl_->trim(); }
+
 void Executable::prepare(const Bindings& bindings) const {
   ir::check_bindings(impl_->plan.graph, bindings);
   impl_->record_for(bindings);
@@ -302,8 +366,12 @@ std::vector<std::vector<std::int64_t>> Executable::output_shapes(
 ExecutableStats Executable::stats() const {
   const std::lock_guard lock(impl_->build_mutex);
   const std::size_t kernels = runtime::sets_of(impl_->plan, impl_->backend->target()).size();
-  return {static_cast<int>(kernels), static_cast<int>(impl_->built.size()), impl_->builds, impl_->compiles,
-          impl_->last_arena_bytes};
+  return {static_cast<int>(kernels),
+          static_cast<int>(impl_->built.size()),
+          impl_->builds,
+          impl_->compiles,
+          impl_->last_arena_bytes,
+          impl_->arenas.bytes()};
 }
 
 std::string Executable::plan() const { return ir::print(impl_->plan); }

@@ -90,9 +90,12 @@ using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, s
                                  std::span<const Buffer> outputs)>;
 
 /// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
-/// since the stream orders them.
+/// since the stream orders them. A larger one replaces the idle ones of its stream, and of other streams' at most
+/// kMostIdle stay.
 class ArenaPool {
  public:
+  static constexpr std::size_t kMostIdle = 8;
+
   explicit ArenaPool(const Backend& backend) : backend_(backend) {}
   ~ArenaPool();
   ArenaPool(const ArenaPool&) = delete;
@@ -107,11 +110,17 @@ class ArenaPool {
   /// An arena of at least `bytes`, held until given back. Null when bytes is 0.
   Arena* take(std::int64_t bytes, void* stream);
   void give_back(Arena* arena);
+  /// Frees the idle ones.
+  void trim();
+  /// Of all arenas.
+  std::int64_t bytes() const;
 
  private:
+  void release(std::list<Arena> idle);
+
   const Backend& backend_;
-  std::mutex mutex_;
-  std::list<Arena> arenas_;
+  mutable std::mutex mutex_;
+  std::list<Arena> arenas_;  ///< those given back last in front of the idle ones
 };
 
 /// An arena for the length of one run.
@@ -155,6 +164,8 @@ struct Executable::Impl {
                                                      void* stream) const;
   /// Builds the kernels of a dimension class anew when they are next needed.
   void forget(const std::string& key) const;
+  /// Frees what no run has in hand: records, kernels and arenas.
+  void trim() const;
 
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
@@ -168,6 +179,7 @@ struct Executable::Impl {
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last
   mutable std::mutex build_mutex;
   mutable std::map<std::string, std::shared_ptr<const runtime::BuiltPlan>> built;  ///< by dimension class
+  mutable std::list<std::string> classes;  ///< those of `built`, that which a record was last made of in front
   mutable std::mutex tune_mutex;
   mutable std::set<std::string> tuned_classes;
   mutable runtime::ArenaPool arenas;

@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <random>
 #include <string_view>
 
@@ -54,8 +55,10 @@ int write_all(int descriptor, std::span<const std::byte> from) {
 }
 
 void renew_if_older(int descriptor, const struct stat& status, std::int64_t touch_after) {
-  if (touch_after < 0 || std::time(nullptr) - status.st_mtime <= touch_after) return;
-  (void)::futimens(descriptor, nullptr);  // best effort: another user's or a read-only file keeps its time
+  if (touch_after < 0) return;
+  const std::time_t age = std::time(nullptr) - status.st_mtime;
+  if (age >= 0 && age <= touch_after) return;  // a time in the future: the clock was set back since
+  (void)::futimens(descriptor, nullptr);       // best effort: another user's or a read-only file keeps its time
 }
 
 std::string host_name() {
@@ -75,13 +78,19 @@ std::uint64_t random_number() {
 
 }  // namespace
 
-int read_file(const std::string& path, std::vector<std::byte>& bytes, std::int64_t touch_after) {
+int read_file(const std::string& path, std::vector<std::byte>& bytes, std::uint64_t max_bytes,
+              std::int64_t touch_after) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.get() < 0) return errno;
   struct stat status{};
   if (::fstat(file.get(), &status) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return EINVAL;
-  bytes.resize(static_cast<std::size_t>(status.st_size));
+  if (static_cast<std::uint64_t>(status.st_size) > max_bytes) return EFBIG;
+  try {
+    bytes.resize(static_cast<std::size_t>(status.st_size));
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
   std::size_t done = 0;
   const int failure = read_all(file.get(), bytes, done);
   bytes.resize(done);

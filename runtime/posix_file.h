@@ -11,9 +11,11 @@
 namespace tenon::runtime {
 
 /// Reads the whole regular file `path` with one open and one fstat. Returns 0, or the errno of what failed (ELOOP for a
-/// symbolic link, EINVAL for anything else that is no regular file). A file last changed more than `touch_after`
-/// seconds ago is given the present time; a negative `touch_after` leaves times alone.
-int read_file(const std::string& path, std::vector<std::byte>& bytes, std::int64_t touch_after = -1);
+/// symbolic link, EINVAL for anything else that is no regular file, EFBIG for one of more than `max_bytes`). A file
+/// last changed more than `touch_after` seconds ago, or in the future, is given the present time; a negative
+/// `touch_after` leaves times alone.
+int read_file(const std::string& path, std::vector<std::byte>& bytes, std::uint64_t max_bytes,
+              std::int64_t touch_after = -1);
 
 /// Creates `path` (which must not exist) with mode 0600, writes and syncs it. Returns 0 or errno; on failure no file
 /// stays.

@@ -57,6 +57,9 @@ std::string cpu_detail(const Options& options) {
 std::string counted_kernels(std::uint64_t count) { return counted(static_cast<std::int64_t>(count), "kernel"); }
 
 std::string cache_detail(const Options& options) {
+  if (!options.cache && options.cache_dir.empty())
+    throw Error(ErrorKind::unsupported, "no folder: neither TENON_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set", {},
+                "set one of them");
   if (!options.cache) throw Error(ErrorKind::unsupported, "switched off", {}, "unset TENON_CACHE");
   const auto stats =
       runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}}).stats();
@@ -95,6 +98,11 @@ int doctor(bool json) {
   return fine;
 }
 
+// ", 1 larger than all may be", where there are such entries.
+std::string too_large_text(std::uint64_t entries) {
+  return entries == 0 ? "" : fmt::format(", {} larger than all may be (not read)", entries);
+}
+
 runtime::DiskCache open_disk(const Options& options) {
   return runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}});
 }
@@ -119,17 +127,22 @@ void add_cache(CLI::App& app, Action& action) {
       const auto s = open_disk(default_options()).stats();
       const nlohmann::ordered_json document{
           {"folder", s.folder}, {"entries", s.entries}, {"bytes", s.bytes}, {"max_bytes", s.max_bytes}};
-      write_output("-", *json ? document.dump() + "\n"
-                              : fmt::format("{}\n{}, {} of {} bytes{}\n", s.folder, counted_kernels(s.entries), s.bytes,
-                                            s.max_bytes, s.reason.empty() ? "" : "\n" + s.reason));
+      write_output("-", *json ? document.dump() + "
+"
+                              : fmt::format("{}
+{}, {} of {} bytes{}{}
+", s.folder, counted_kernels(s.entries),
+                                            s.bytes, s.max_bytes, too_large_text(s.too_large),
+                                            s.reason.empty() ? "" : "
+" + s.reason));
       return fine;
     };
   });
   command->add_subcommand("verify", "Check every entry and remove damaged ones")->callback([&action] {
     action = [] {
       const auto report = open_disk(default_options()).verify();
-      write_output("-",
-                   fmt::format("{} good, {} removed, {} unreadable\n", report.good, report.removed, report.unreadable));
+      write_output("-", fmt::format("{} good, {} removed, {} unreadable{}\n", report.good, report.removed,
+                                    report.unreadable, too_large_text(report.too_large)));
       return fine;
     };
   });

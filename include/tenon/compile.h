@@ -98,10 +98,11 @@ struct KernelInfo {
 /// Counters of one executable.
 struct ExecutableStats {
   int kernels = 0;               ///< of the plan, a pack as one (CUDA)
-  int specializations = 0;       ///< dimension classes met so far
+  int specializations = 0;       ///< dimension classes whose kernels are kept: the latest, at most 64
   int builds = 0;                ///< kernels generated and compiled or taken from a cache
   int compiles = 0;              ///< of these, compiled: neither in memory nor on disk
   std::int64_t arena_bytes = 0;  ///< intermediates of the last run
+  std::int64_t held_bytes = 0;   ///< memory held for intermediates
 };
 
 /// A compiled graph. Cheap to copy; all functions may be called from several threads at once.
@@ -119,6 +120,12 @@ class Executable {
 
   /// Host arrays in, host arrays out: copies to and from the device as needed. For small programs and tests.
   std::vector<Array> operator()(const std::vector<Array>& inputs, const Bindings& bindings = {}) const;
+
+  /// Frees what no run has in hand: the memory of intermediates, recordings, and the kernels of all dimension classes.
+  /// Waits for the device. The next run takes memory again, and its kernels from the kernel cache. Without this call
+  /// an executable keeps the largest arena of each of the last few streams (ExecutableStats::held_bytes), and the
+  /// kernels of the last 64 classes and sizes.
+  void trim() const;
 
   /// Compiles for these sizes now rather than at the first run.
   void prepare(const Bindings& bindings) const;

@@ -1,6 +1,9 @@
 // From the user's operators to the few that the planner knows: composites are expanded, a reduction's `dtype` becomes
 // a cast before it, and matmul's 1-D operands become matrices.
+#include <fmt/format.h>
+
 #include "ir/build.h"
+#include "ir/limits.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
 
@@ -31,6 +34,14 @@ ValueId matrix_product(Graph& graph, const Node& node, ValueId a, ValueId b, con
   return append_one(graph, Op::reshape, {product}, {{"shape", result}}, node.place);
 }
 
+// Each composite is a bounded number of primitives, but a file may hold many of them.
+void check_size(const Graph& graph, const Place& place) {
+  constexpr std::size_t kMost = 4 * kMaxNodes;
+  if (graph.nodes.size() > kMost)
+    throw Error(ErrorKind::resource, fmt::format("a graph of more than {} primitive operators", kMost), place,
+                "split the graph");
+}
+
 bool has_vector_operand(const Graph& graph, const Node& node) {
   return graph.type(node.operands[0]).shape.size() == 1 || graph.type(node.operands[1]).shape.size() == 1;
 }
@@ -52,6 +63,7 @@ Graph decompose(const Graph& graph) {
     } else {
       rewrite.copy(node);
     }
+    check_size(rewrite.graph, node.place);
   }
   return rewrite.finish();
 }

@@ -210,6 +210,12 @@ class CudaBackend final : public Backend {
     check(driver(), driver().stream_synchronize(static_cast<StreamHandle>(stream)), "running kernels");
   }
 
+  void drain() const override {
+    if (!device_) return;
+    const CurrentContext current(*device_);
+    check(driver(), driver().ctx_synchronize(), "running kernels");
+  }
+
   void forget_kept(void* stream) const override {
     if (target_.sm < 80) return;
     synchronize(stream);

@@ -49,6 +49,15 @@ TEST_F(Cli, DoctorListsWhatItFoundAndTheVariables) {
     EXPECT_TRUE(contains(outcome.text, word)) << word;
 }
 
+TEST_F(Cli, DoctorSaysThatTheCacheHasNoFolderWhereNoVariableNamesOne) {
+  const std::string text = tenon("doctor", "env -u HOME -u XDG_CACHE_HOME -u TENON_CACHE_DIR").text;
+  EXPECT_TRUE(contains(text,
+                       "kernel cache  missing: no folder: neither TENON_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set\n"
+                       "                        set one of them\n"))
+      << text;
+  EXPECT_TRUE(contains(tenon("doctor", "TENON_CACHE=0").text, "kernel cache  missing: switched off\n"));
+}
+
 TEST_F(Cli, CacheCountsVerifiesAndClears) {
   EXPECT_TRUE(contains(tenon("cache stats").text, "kernels, "));
   EXPECT_TRUE(contains(tenon("cache verify").text, "0 removed"));

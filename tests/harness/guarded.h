@@ -49,6 +49,7 @@ class GuardedBackend final : public runtime::Backend {
     inner_->fill(to, byte, bytes, stream);
   }
   void synchronize(void* stream) const override { inner_->synchronize(stream); }
+  void drain() const override { inner_->drain(); }
   std::unique_ptr<runtime::Timer> timer() const override { return inner_->timer(); }
 
   void* allocate(std::size_t bytes) const override;

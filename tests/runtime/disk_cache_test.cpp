@@ -206,6 +206,38 @@ TEST_F(DiskCacheTest, TheLeastRecentlyUsedEntriesGoWhenTheFolderIsFull) {
   EXPECT_FALSE(cache.load("key 1"));
 }
 
+// A clock that stood at tomorrow and was set back: what was written then looks used for as long as tomorrow lasts.
+TEST_F(DiskCacheTest, EntriesDatedInTheFutureGoFirstUnlessTheyAreUsed) {
+  const std::string kilobyte(1000, 'x');
+  DiskCache cache(options(10 * 1200));
+  for (int i = 0; i < 9; ++i) {
+    const std::string key = "key " + std::to_string(i);
+    ASSERT_TRUE(cache.store(key, entry("", kilobyte)));
+    const auto path = cache_path() / (digest_hex(key) + ".kernel");
+    fs::last_write_time(path, fs::file_time_type::clock::now() + std::chrono::hours(24));
+  }
+  ASSERT_TRUE(cache.load("key 0"));  // used: dated now
+  for (int i = 9; i < 13; ++i) ASSERT_TRUE(cache.store("key " + std::to_string(i), entry("", kilobyte)));
+  EXPECT_TRUE(cache.load("key 0"));
+  for (int i = 9; i < 13; ++i) EXPECT_TRUE(cache.load("key " + std::to_string(i))) << i;
+  EXPECT_FALSE(cache.load("key 1"));
+}
+
+// Its size is that of the file, whatever wrote it: memory for it need not be there.
+TEST_F(DiskCacheTest, AnEntryThatHasBecomeLargerThanTheCacheIsAMissAndGoesFirst) {
+  DiskCache cache(options());
+  ASSERT_TRUE(cache.store("key", entry("m", "b")));
+  const fs::path large = only_file();
+  fs::resize_file(large, std::uintmax_t{1} << 43);
+  EXPECT_EQ(cache.load("key"), std::nullopt);
+  EXPECT_NE(log_.find("larger than the cache may be"), std::string::npos);
+  EXPECT_EQ(cache.verify().too_large, 1u);
+  EXPECT_EQ(cache.stats().too_large, 1u);
+  ASSERT_TRUE(DiskCache(options()).store("other", entry("m", "b")));
+  EXPECT_FALSE(fs::exists(large));
+  EXPECT_TRUE(cache.load("other"));
+}
+
 TEST_F(DiskCacheTest, AnEntryLargerThanTheWholeCacheIsNotWritten) {
   DiskCache cache(options(1000));
   EXPECT_FALSE(cache.store("key", entry("", std::string(2000, 'x'))));
