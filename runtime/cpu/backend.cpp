@@ -83,6 +83,7 @@ class CpuBackend final : public Backend {
   CpuBackend(const BackendOptions& options, std::shared_ptr<KernelCache> cache)
       : target_(host_target(options.vector_bytes)), cache_(std::move(cache)), version_(options.tenon_version) {
     target_.may = codegen::without(target_.may, options.disable);
+    if (!options.cpu.empty()) target_.cpu = options.cpu;
     if (options.threads > 0) target_.threads = options.threads;
     if (options.l3_bytes > 0) target_.l3_bytes = options.l3_bytes;
   }

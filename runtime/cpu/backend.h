@@ -15,6 +15,7 @@ struct BackendOptions {
   std::string tenon_version;      ///< part of every cache key
   std::set<std::string> disable;  ///< codegen::Features that are switched off
   int vector_bytes = 0;           ///< of host_target
+  std::string cpu;                ///< LLVM's name of the processor to tune for, with this one's features; "": this one
   std::int64_t l3_bytes = 0;      ///< 0: the machine's; what kernels take for it: results beyond go around the caches
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include "runtime/cache.h"
 #include "src/pipeline.h"
@@ -15,6 +16,8 @@
 namespace tenon::test {
 namespace {
 
+constexpr std::string_view kTuned = "cpu_tuned_";
+
 struct Opened {
   std::shared_ptr<const runtime::Backend> backend;
   std::string missing;
@@ -25,8 +28,12 @@ Opened open(const std::string& target) {
 #ifdef TENON_WITH_CPU
   if (is_variant(target)) {
     runtime::cpu::BackendOptions options;
-    options.l3_bytes = 1;
-    if (target != "cpu_streaming") options.vector_bytes = target == "cpu_avx2" ? 32 : 16;
+    if (target.starts_with(kTuned)) {
+      options.cpu = target.substr(kTuned.size());
+    } else {
+      options.l3_bytes = 1;
+      if (target != "cpu_streaming") options.vector_bytes = target == "cpu_avx2" ? 32 : 16;
+    }
     if (runtime::cpu::host_target().vector_bytes < options.vector_bytes) return {nullptr, "no AVX2 here"};
     return {runtime::cpu::make_backend(options, std::make_shared<runtime::KernelCache>(nullptr)), ""};
   }
@@ -55,7 +62,8 @@ std::string why_missing(const std::string& target) { return opened(target).missi
 std::shared_ptr<const runtime::Backend> backend_of(const std::string& target) { return opened(target).backend; }
 
 bool is_variant(const std::string& target) {
-  return target == "cuda_on_host" || target == "cpu_streaming" || target == "cpu_avx2" || target == "cpu_sse";
+  return target.starts_with(kTuned) || target == "cuda_on_host" || target == "cpu_streaming" || target == "cpu_avx2" ||
+         target == "cpu_sse";
 }
 
 void require(const std::string& target) {

@@ -22,6 +22,7 @@ std::string why_missing(const std::string& target);
 ///   cuda_on_host        cuda_on_host.h
 ///   cpu_streaming       the CPU with results that go around the caches however small they are
 ///   cpu_avx2, cpu_sse   that one as on processors without AVX-512, and without AVX
+///   cpu_tuned_NAME      the CPU with code as LLVM tunes it for the processor NAME, by this one's features
 std::shared_ptr<const runtime::Backend> backend_of(const std::string& target);
 
 /// Whether it is one of those more.

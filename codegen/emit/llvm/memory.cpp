@@ -61,7 +61,7 @@ Value* at_start(Unit& unit, const Scope& scope, int axis) {
   auto& b = unit.b;
   Value* base = scope.axes[static_cast<std::size_t>(axis)];
   if (axis != scope.vector_axis || scope.lanes == 1) return b.CreateICmpEQ(base, constant(unit, 0));
-  Value* numbers = b.CreateAdd(splat(unit, base, scope.lanes), lane_numbers(unit, b.getInt64Ty(), scope.lanes));
+  Value* numbers = b.CreateAdd(splat(unit, base, scope.lanes), hidden_lane_numbers(unit, b.getInt64Ty(), scope.lanes));
   return b.CreateICmpEQ(numbers, constant_like(numbers, 0));
 }
 

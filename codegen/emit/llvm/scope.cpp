@@ -230,7 +230,7 @@ Value* emit_atom(Unit& unit, Scope& scope, const IndexAtom& atom) {
     case IndexAtom::Kind::axis: {
       Value* base = scope.axes[static_cast<std::size_t>(atom.id)];
       if (atom.id != scope.vector_axis || scope.lanes == 1) return base;
-      return unit.b.CreateAdd(splat(unit, base, scope.lanes), lane_numbers(unit, base->getType(), scope.lanes));
+      return unit.b.CreateAdd(splat(unit, base, scope.lanes), hidden_lane_numbers(unit, base->getType(), scope.lanes));
     }
     case IndexAtom::Kind::value: {
       const DType dtype = unit.kernel.instr(atom.id).dtype;

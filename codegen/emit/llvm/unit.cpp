@@ -130,10 +130,26 @@ Value* lane_numbers(Unit& unit, Type* type, int lanes) {
   return llvm::ConstantVector::get(numbers);
 }
 
+// A constant whose value only the loader decides, as far as LLVM knows.
+Value* hidden_lane_numbers(Unit& unit, Type* type, int lanes) {
+  auto* numbers = llvm::cast<llvm::Constant>(lane_numbers(unit, type, lanes));
+  if (lanes == 1 || unit.target.vector_bytes < 64) return numbers;
+  const std::string name = "lanes_" + std::to_string(lanes) + "_i" + std::to_string(type->getIntegerBitWidth());
+  llvm::GlobalVariable* global = unit.module.getNamedGlobal(name);
+  if (!global) {
+    global = new llvm::GlobalVariable(unit.module, numbers->getType(), true, llvm::GlobalValue::PrivateLinkage, numbers,
+                                      name, nullptr, llvm::GlobalValue::NotThreadLocal, std::nullopt, true);
+    global->setAlignment(llvm::Align(64));
+  }
+  llvm::LoadInst* load = unit.b.CreateAlignedLoad(numbers->getType(), global, llvm::Align(64), "lanes");
+  load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit.context, {}));
+  return load;
+}
+
 Value* first_lanes(Unit& unit, Value* count, int lanes) {
   auto& b = unit.b;
   Value* limit = b.CreateTrunc(minimum_of(unit, count, constant(unit, lanes)), b.getInt32Ty());
-  return b.CreateICmpSLT(lane_numbers(unit, b.getInt32Ty(), lanes), splat(unit, limit, lanes), "mask");
+  return b.CreateICmpSLT(hidden_lane_numbers(unit, b.getInt32Ty(), lanes), splat(unit, limit, lanes), "mask");
 }
 
 Value* constant(Unit& unit, std::int64_t value) { return unit.b.getInt64(static_cast<std::uint64_t>(value)); }
