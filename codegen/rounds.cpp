@@ -141,6 +141,11 @@ bool element_level(const Kernel& kernel, InstrId instr) {
   return (kernel.instr(instr).depends & reduced_axes(kernel)) != 0;
 }
 
+bool adds_reals(const Instr& reduce) {
+  return reduce.kind == InstrKind::reduce && is_real(reduce.dtype) &&
+         ir::text_for(ir::info(reduce.op), reduce.dtype).llvm == "fadd";
+}
+
 int element_cost(const Kernel& kernel, const Sweep& sweep) {
   int cost = 0;
   for (const InstrId id : sweep.instrs) {

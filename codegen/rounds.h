@@ -57,6 +57,9 @@ bool is_share(const Kernel& kernel, InstrId instr);
 /// that.
 bool is_softmax_maximum(const Kernel& kernel, const Instr& reduce);
 
+/// Whether `reduce` is a sum of reals.
+bool adds_reals(const Instr& reduce);
+
 /// Issue slots of what the sweep computes of an element, but for its reductions.
 int element_cost(const Kernel& kernel, const Sweep& sweep);
 

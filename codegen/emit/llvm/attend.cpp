@@ -4,7 +4,7 @@
 // any weight is computed, nothing is rescaled and the body's own shift, casts and divisions are what runs.
 #include <algorithm>
 
-#include "codegen/emit/llvm/accumulate.h"
+#include "codegen/emit/llvm/long_sums.h"
 #include "codegen/emit/llvm/product.h"
 #include "codegen/lower/parts.h"
 
@@ -23,6 +23,7 @@ struct Block {
   llvm::Function* score_micro = nullptr;
   llvm::Function* mix_micro = nullptr;
   Value *q = nullptr, *packed = nullptr, *scores = nullptr, *out = nullptr;  // scratch
+  LongProduct mixed;
 
   int queries() const { return lanes * vectors; }
 };
@@ -58,7 +59,11 @@ void allocate(Unit& unit, Block& block) {
   Value* scores = rows_of(block.parts.j);
   Value* out = b.CreateAdd(rows_of(block.parts.e), constant(unit, kValueColumns * block.queries()));
   Value* all = b.CreateAdd(b.CreateAdd(q, packed), b.CreateAdd(scores, out));
-  block.q = thread_scratch(unit, b.CreateMul(all, constant(unit, element_bytes(block))));
+  block.mixed = {block.keys, block.type, extent_of(unit.kernel, block.parts.j).bounds(unit.kernel.symbols).max};
+  Value* bytes = b.CreateMul(all, constant(unit, element_bytes(block)));
+  Value* blocks = b.CreateMul(out, constant(unit, block.mixed.needed() ? kDoubleBytes : 0));
+  block.q = thread_scratch(unit, b.CreateAdd(bytes, blocks));
+  block.mixed.blocks = advance(unit, b.getInt8Ty(), block.q, bytes);
   block.packed = advance(unit, block.type, block.q, q);
   block.scores = advance(unit, block.type, block.packed, packed);
   block.out = advance(unit, block.type, block.scores, scores);
@@ -114,10 +119,10 @@ void come_home(Unit& unit, Rows& rows) {
 }
 
 // For each key: body(vector, its scope, where its scores stand).
-void for_keys(Unit& unit, Rows& rows, const Block& block, const Span& keys,
+void for_keys(Unit& unit, Rows& rows, const Block& block, const Span& keys, const LongSums& sums,
               const std::function<void(std::size_t, Scope&, Value*)>& body) {
   come_home(unit, rows);
-  emit_loop(unit, keys.begin, keys.end, constant(unit, 1), "key", [&](Value* j) {
+  sums.loop(keys.begin, keys.end, 1, "key", [&](Value* j) {
     Value* line = element_row(unit, block, block.scores, j);
     for (std::size_t v = 0; v < rows.size(); ++v) {
       Scope inside = child_of(rows[v], unit);
@@ -135,19 +140,19 @@ void store_row(Unit& unit, const Block& block, Value* value, Value* at) {
   unit.b.CreateAlignedStore(splat(unit, value, block.lanes), at, alignment(block));
 }
 
-// A reduction over the keys, one variable for each vector.
+// A reduction over the keys, one accumulator for each vector.
 struct KeyReduction {
   InstrId id = -1;
-  std::vector<llvm::AllocaInst*> sums;
+  std::vector<Accumulator> accumulators;
+  LongSums sums;
 };
 
 KeyReduction start_reduction(Unit& unit, const Block& block, InstrId id) {
-  KeyReduction reduction{id, {}};
+  KeyReduction reduction{id, {}, {unit, extent_of(unit.kernel, block.parts.j).bounds(unit.kernel.symbols).max, false}};
   if (id < 0) return reduction;
   for (int v = 0; v < block.vectors; ++v) {
-    Value* identity = identity_of(unit, unit.kernel.instr(id), block.lanes).value;
-    reduction.sums.push_back(variable(unit, identity->getType(), "sum"));
-    unit.b.CreateStore(identity, reduction.sums.back());
+    reduction.accumulators.push_back(make_accumulator(unit, unit.kernel.instr(id), block.lanes));
+    reduction.sums.add(unit.kernel.instr(id), {reduction.accumulators.back()});
   }
   return reduction;
 }
@@ -155,16 +160,17 @@ KeyReduction start_reduction(Unit& unit, const Block& block, InstrId id) {
 void reduce_key(Unit& unit, const KeyReduction& reduction, std::size_t v, Scope& scope) {
   if (reduction.id < 0) return;
   const Instr& instr = unit.kernel.instr(reduction.id);
-  llvm::AllocaInst* sum = reduction.sums[v];
-  const Partial so_far{unit.b.CreateLoad(sum->getAllocatedType(), sum), nullptr};
+  const Accumulator& accumulator = reduction.accumulators[v];
   const Partial element{evaluate_lanes(unit, scope, instr.args[0]), nullptr};
-  unit.b.CreateStore(accumulate(unit, instr, so_far, element).value, sum);
+  write(unit, accumulator, accumulate(unit, instr, read(unit, accumulator), element));
 }
 
 void finish_reduction(Unit& unit, const KeyReduction& reduction, Rows& rows) {
   if (reduction.id < 0) return;
+  const Instr& instr = unit.kernel.instr(reduction.id);
   for (std::size_t v = 0; v < rows.size(); ++v)
-    rows[v].values[reduction.id] = unit.b.CreateLoad(reduction.sums[v]->getAllocatedType(), reduction.sums[v]);
+    rows[v].values[reduction.id] =
+        narrowed(unit, instr, reduction.sums.collect(instr, {reduction.accumulators[v]})).value;
 }
 
 // The products q k' of all keys, block by block, into the scores.
@@ -188,14 +194,14 @@ void emit_products(Unit& unit, Scope& task, const Block& block, const Span& keys
 void emit_weights(Unit& unit, Rows& rows, const Block& block, const Span& keys) {
   const AttendParts& parts = block.parts;
   const KeyReduction maximum = start_reduction(unit, block, parts.maximum);
-  for_keys(unit, rows, block, keys, [&](std::size_t v, Scope& scope, Value* at) {
+  for_keys(unit, rows, block, keys, maximum.sums, [&](std::size_t v, Scope& scope, Value* at) {
     scope.values[parts.scores] = load_row(unit, block, at);
     reduce_key(unit, maximum, v, scope);
     store_row(unit, block, evaluate(unit, scope, parts.score), at);
   });
   finish_reduction(unit, maximum, rows);
   const KeyReduction sum = start_reduction(unit, block, parts.sum);
-  for_keys(unit, rows, block, keys, [&](std::size_t v, Scope& scope, Value* at) {
+  for_keys(unit, rows, block, keys, sum.sums, [&](std::size_t v, Scope& scope, Value* at) {
     scope.values[parts.score] = load_row(unit, block, at);
     store_row(unit, block, evaluate(unit, scope, parts.weight), at);
     reduce_key(unit, sum, v, scope);
@@ -203,7 +209,7 @@ void emit_weights(Unit& unit, Rows& rows, const Block& block, const Span& keys) 
   finish_reduction(unit, sum, rows);
   const InstrId mixed = unit.kernel.instr(parts.mix).args[0];
   if (mixed == parts.weight) return;
-  for_keys(unit, rows, block, keys, [&](std::size_t, Scope& scope, Value* at) {
+  for_keys(unit, rows, block, keys, {unit, 0, false}, [&](std::size_t, Scope& scope, Value* at) {
     scope.values[parts.weight] = load_row(unit, block, at);
     store_row(unit, block, evaluate(unit, scope, mixed), at);
   });
@@ -214,7 +220,8 @@ void emit_mix(Unit& unit, Scope& task, const Block& block, const Span& keys) {
   auto& b = unit.b;
   Value* width = emit_dim(unit, extent_of(unit.kernel, block.parts.e));
   Value* stop = maximum_of(unit, keys.end, b.CreateAdd(keys.begin, constant(unit, 1)));
-  loop_in(unit, task, keys.begin, stop, constant(unit, block.keys), "keys", [&](Scope& inside, Value* j) {
+  const Sums sums{block.out, b.CreateMul(width, constant(unit, block.queries())), block.lanes};
+  for_depth(unit, task, block.mixed, keys.begin, stop, sums, [&](Scope& inside, Value* j, Value* first) {
     const Span some{keys.axis, j, minimum_of(unit, b.CreateAdd(j, constant(unit, block.keys)), keys.end)};
     loop_in(
         unit, inside, constant(unit, 0), width, constant(unit, kValueColumns), "columns", [&](Scope& part, Value* e) {
@@ -223,7 +230,7 @@ void emit_mix(Unit& unit, Scope& task, const Block& block, const Span& keys) {
                block.mix.a_depth);
           multiply_rows(unit, part, block.mix_micro, block.mix, b.CreateSub(columns.end, columns.begin), block.packed,
                         element_row(unit, block, block.scores, j), element_row(unit, block, block.out, e),
-                        b.CreateSub(some.end, some.begin), b.CreateICmpEQ(j, keys.begin));
+                        b.CreateSub(some.end, some.begin), first);
         });
   });
 }

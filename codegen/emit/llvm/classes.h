@@ -7,6 +7,8 @@
 
 namespace tenon::codegen::simd {
 
+class LongSums;
+
 Source emit_map(Unit& unit);
 Source emit_map_tile(Unit& unit);  ///< of a schedule with a tile_axis
 Source emit_reduce(Unit& unit);
@@ -28,9 +30,12 @@ std::vector<Scope> vectors_from(Unit& unit, Scope& scope, int axis, Value* base,
                                 Value* mask = nullptr);
 
 /// for (base = begin; base < end; base += lanes) with `axis` along the lanes; the last turn, when it is not full, is
-/// masked. `unroll` vectors of a full turn are given to body together.
+/// masked. `unroll` vectors of a full turn are given to body together; `sums` are accumulated by it.
 void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int lanes, int unroll,
-               const std::function<void(std::vector<Scope>&)>& body);
+               const std::function<void(std::vector<Scope>&)>& body, const LongSums* sums = nullptr);
+/// loop_in over blocks of `sums`, which may be null.
+void loop_in_blocks(Unit& unit, Scope& scope, Value* begin, Value* end, std::int64_t step, const std::string& name,
+                    const LongSums* sums, const std::function<void(Scope&, Value*)>& body);
 /// Whether the extent (or every begin and end) is known to be a multiple of `lanes`.
 bool divisible(const Unit& unit, const Dim& extent, int lanes);
 

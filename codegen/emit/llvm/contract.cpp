@@ -16,6 +16,8 @@ struct Tiling {
   MicroKernel micro;
   int depth = 0;                                   // of a block
   Value *a = nullptr, *b = nullptr, *c = nullptr;  // scratch
+  std::int64_t sums = 0;                           // elements of c
+  LongProduct product;
 };
 
 std::int64_t element_bytes(const Tiling& tiling) { return tiling.micro.type->getScalarSizeInBits() / 8; }
@@ -42,19 +44,23 @@ void allocate(Unit& unit, Tiling& tiling) {
   const std::int64_t rows = (tiling.schedule.tile_m + micro.rows - 1) / micro.rows * micro.rows;
   const std::int64_t a = rows * micro.a_row, b = std::int64_t{tiling.depth} * micro.width();
   const std::int64_t c = rows * micro.c_row;
-  tiling.a = thread_scratch(unit, constant(unit, (a + b + c + kRowPadding) * element_bytes(tiling)));
+  tiling.sums = c;
+  tiling.product = {tiling.depth, micro.type, extent_of(unit.kernel, tiling.parts.k).bounds(unit.kernel.symbols).max};
+  const std::int64_t elements = a + b + c + kRowPadding, own = elements * element_bytes(tiling);
+  const std::int64_t blocks = tiling.product.needed() ? (c + kRowPadding) * kDoubleBytes : 0;
+  tiling.a = thread_scratch(unit, constant(unit, own + blocks));
+  tiling.product.blocks = advance(unit, micro.type, tiling.a, constant(unit, elements));
   tiling.b = advance(unit, micro.type, tiling.a, constant(unit, a));
   tiling.c = advance(unit, micro.type, tiling.b, constant(unit, b));
 }
 
 // One block of the depth: pack, multiply.
 void emit_block(Unit& unit, Scope& scope, const Tiling& tiling, llvm::Function* micro, const Span& m, const Span& n,
-                const Span& k) {
+                const Span& k, Value* first) {
   auto& b = unit.b;
   const MicroKernel& shape = tiling.micro;
   const ContractParts& parts = tiling.parts;
   Value* depth = b.CreateSub(k.end, k.begin);
-  Value* first = b.CreateICmpEQ(k.begin, constant(unit, 0));
   pack(unit, scope, parts.a.value, m, k, shape.lanes, shape.type, tiling.a, shape.a_row);
   loop_in(unit, scope, n.begin, n.end, constant(unit, shape.width()), "panel", [&](Scope& panel, Value* column) {
     Value* offset = b.CreateSub(column, n.begin);
@@ -114,9 +120,10 @@ Source emit_contract(Unit& unit) {
     // At least one block, so that an empty sum is written as 0.
     Value* depth = emit_dim(unit, extent_of(kernel, parts.k));
     Value* end = b.CreateSelect(b.CreateICmpSLT(depth, constant(unit, 1)), constant(unit, 1), depth);
-    loop_in(unit, task, constant(unit, 0), end, constant(unit, tiling.depth), "block", [&](Scope& block, Value* k) {
+    const Sums sums{tiling.c, constant(unit, tiling.sums), tiling.micro.lanes};
+    for_depth(unit, task, tiling.product, constant(unit, 0), end, sums, [&](Scope& block, Value* k, Value* first) {
       const Span depths{parts.k, k, minimum_of(unit, b.CreateAdd(k, constant(unit, tiling.depth)), depth)};
-      emit_block(unit, block, tiling, micro, m, n, depths);
+      emit_block(unit, block, tiling, micro, m, n, depths, first);
     });
     emit_epilogue(unit, task, tiling, m, n);
   });

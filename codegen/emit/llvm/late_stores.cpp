@@ -103,26 +103,28 @@ void LateStores::prefetch(Scope& scope, std::size_t number, const std::vector<Sc
 }
 
 void LateStores::beside(Scope& scope, std::size_t number, const Lanes& lanes,
-                        const std::function<void(std::vector<Scope>&)>& body) {
+                        const std::function<void(std::vector<Scope>&)>& body, const LongSums* sums) {
   auto& b = unit_.b;
   const std::int64_t step = std::int64_t{lanes.lanes} * lanes.unroll;
   const bool keeps =
       std::any_of(kept_.begin(), kept_.end(), [&](const KeptValue& kept) { return kept.what.sweep == number; });
   TENON_CHECK(!keeps || lanes.unroll == lanes_.unroll, "a sweep overwrites kept values faster than they are stored");
   Value* before = b.CreateLoad(b.getInt64Ty(), done_);
-  for_lanes(unit_, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll,
-            [&](std::vector<Scope>& vectors) {
-              if (streamed_ && static_cast<int>(vectors.size()) == lanes.unroll) {
-                Value* at = vectors[0].axes[static_cast<std::size_t>(lanes.axis)];
-                Value* due = b.CreateAdd(before, share_of(number, b.CreateAdd(at, constant(unit_, step))));
-                // What this turn overwrites. Behind the last whole one there is nothing late.
-                if (keeps) due = maximum_of(unit_, due, b.CreateAdd(at, constant(unit_, step)));
-                store_up_to(due);
-                for (Scope& vector : vectors) vector.home = b.GetInsertBlock();
-                prefetch(scope, number, vectors);
-              }
-              body(vectors);
-            });
+  for_lanes(
+      unit_, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll,
+      [&](std::vector<Scope>& vectors) {
+        if (streamed_ && static_cast<int>(vectors.size()) == lanes.unroll) {
+          Value* at = vectors[0].axes[static_cast<std::size_t>(lanes.axis)];
+          Value* due = b.CreateAdd(before, share_of(number, b.CreateAdd(at, constant(unit_, step))));
+          // What this turn overwrites. Behind the last whole one there is nothing late.
+          if (keeps) due = maximum_of(unit_, due, b.CreateAdd(at, constant(unit_, step)));
+          store_up_to(due);
+          for (Scope& vector : vectors) vector.home = b.GetInsertBlock();
+          prefetch(scope, number, vectors);
+        }
+        body(vectors);
+      },
+      sums);
 }
 
 void LateStores::end() {

@@ -26,7 +26,7 @@ class LateStores {
   void begin();
   /// for_lanes over the next row with `body`, which is sweep `number`, and its share of the stores.
   void beside(Scope& scope, std::size_t number, const Lanes& lanes,
-              const std::function<void(std::vector<Scope>&)>& body);
+              const std::function<void(std::vector<Scope>&)>& body, const LongSums* sums);
   /// Those for which the sweeps were too short.
   void end();
 

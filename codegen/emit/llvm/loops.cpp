@@ -1,5 +1,6 @@
 // Loops over tasks, points and lanes.
 #include "codegen/emit/llvm/classes.h"
+#include "codegen/emit/llvm/long_sums.h"
 
 namespace tenon::codegen::simd {
 
@@ -47,19 +48,30 @@ std::vector<Scope> vectors_from(Unit& unit, Scope& scope, int axis, Value* base,
   return scopes;
 }
 
+void loop_in_blocks(Unit& unit, Scope& scope, Value* begin, Value* end, std::int64_t step, const std::string& name,
+                    const LongSums* sums, const std::function<void(Scope&, Value*)>& body) {
+  if (!sums) return loop_in(unit, scope, begin, end, constant(unit, step), name, body);
+  sums->loop(begin, end, step, name, [&](Value* i) {
+    Scope inside = child_of(scope, unit);
+    body(inside, i);
+  });
+  scope.home = unit.b.GetInsertBlock();
+}
+
 void for_lanes(Unit& unit, Scope& scope, int axis, Value* begin, Value* end, int lanes, int unroll,
-               const std::function<void(std::vector<Scope>&)>& body) {
+               const std::function<void(std::vector<Scope>&)>& body, const LongSums* sums) {
   auto& b = unit.b;
   Value* count = b.CreateNSWSub(end, begin);
   Value* at = begin;
   for (const int vectors : {unroll, 1}) {
     Value* whole = b.CreateMul(b.CreateSDiv(count, constant(unit, vectors * lanes)), constant(unit, vectors * lanes));
     Value* stop = b.CreateNSWAdd(begin, whole);
-    loop_in(unit, scope, at, stop, constant(unit, vectors * lanes), vectors > 1 ? "unrolled" : "vector",
-            [&](Scope& inside, Value* base) {
-              std::vector<Scope> scopes = vectors_from(unit, inside, axis, base, lanes, vectors);
-              body(scopes);
-            });
+    const bool few = unroll > 1 && vectors == 1;  // fewer than a turn has
+    loop_in_blocks(unit, scope, at, stop, std::int64_t{vectors} * lanes, vectors > 1 ? "unrolled" : "vector",
+                   few ? nullptr : sums, [&](Scope& inside, Value* base) {
+                     std::vector<Scope> scopes = vectors_from(unit, inside, axis, base, lanes, vectors);
+                     body(scopes);
+                   });
     at = stop;
     if (unroll == 1) break;
   }

@@ -32,12 +32,15 @@ Value* shift_of(Unit& unit, Scope& scope, const OnlineSum& so_far, Value* maximu
   return evaluate(unit, here, so_far.what.shift);
 }
 
-// A sum of exp(x - from) as one of exp(x - to). Of nothing, or of elements at -inf only, it stays 0 whatever the
-// shifts.
-Value* rescaled(Unit& unit, const OnlineSum& so_far, Value* sum, Value* from, Value* to) {
-  auto& b = unit.b;
+// What makes sums of exp(x - from) such of exp(x - to).
+Value* rescaling(Unit& unit, const OnlineSum& so_far, Value* from, Value* to) {
   const DType dtype = sum_of(unit, so_far).dtype;
-  Value* factor = emit_map_op(unit, ir::Op::exp, {dtype}, dtype, {b.CreateFSub(from, to)});
+  return emit_map_op(unit, ir::Op::exp, {dtype}, dtype, {unit.b.CreateFSub(from, to)});
+}
+
+// Of nothing, or of elements at -inf only, a sum stays 0 whatever the shifts.
+Value* rescaled(Unit& unit, Value* sum, Value* factor) {
+  auto& b = unit.b;
   return b.CreateSelect(b.CreateFCmpOEQ(sum, real_like(sum, 0)), real_like(sum, 0), b.CreateFMul(sum, factor));
 }
 
@@ -45,7 +48,7 @@ Value* rescaled(Unit& unit, const OnlineSum& so_far, Value* sum, Value* from, Va
 
 OnlineSum make_online(Unit& unit, const Online& online, int lanes) {
   OnlineSum sum{online, make_accumulator(unit, unit.kernel.instr(online.maximum), lanes),
-                make_accumulator(unit, unit.kernel.instr(online.sum), lanes), nullptr};
+                make_accumulator(unit, unit.kernel.instr(online.sum), lanes), nullptr, nullptr};
   Value* none = read(unit, sum.sum).value;  // 0, as is the shift of no elements
   sum.shift = variable(unit, none->getType(), "shift");
   unit.b.CreateStore(none, sum.shift);
@@ -65,7 +68,9 @@ void add_online(Unit& unit, const OnlineSum& so_far, std::vector<Scope>& scopes)
   emit_if(unit, b.CreateNot(b.CreateAndReduce(within)), [&] {
     const Partial all = fold_lanes(unit, maximum, merge(unit, maximum, top, merge_all(unit, maximum, elements)));
     Value* shift = splat(unit, shift_of(unit, scopes[0], so_far, all.value), lanes_of(top.value));
-    Value* rest = rescaled(unit, so_far, read(unit, so_far.sum).value, load(unit, so_far.shift), shift);
+    Value* factor = rescaling(unit, so_far, load(unit, so_far.shift), shift);
+    Value* rest = rescaled(unit, read(unit, so_far.sum).value, factor);
+    if (so_far.blocks) scale_blocks(unit, so_far.blocks, factor);
     write(unit, so_far.maximum, {splat(unit, all.value, lanes_of(top.value)), nullptr});
     write(unit, so_far.sum, {rest, nullptr});
     b.CreateStore(shift, so_far.shift);
@@ -83,8 +88,9 @@ Partial online_maximum(Unit& unit, const OnlineSum& so_far) {
   return {unit.b.CreateExtractElement(read(unit, so_far.maximum).value, std::uint64_t{0}), nullptr};
 }
 
-Partial online_sum(Unit& unit, const OnlineSum& so_far) {
-  return fold_lanes(unit, sum_of(unit, so_far), read(unit, so_far.sum));
+Partial online_sum(Unit& unit, const OnlineSum& so_far, const LongSums& sums) {
+  const Instr& sum = sum_of(unit, so_far);
+  return narrowed(unit, sum, fold_lanes(unit, sum, sums.collect(sum, {so_far.sum})));
 }
 
 }  // namespace tenon::codegen::simd

@@ -129,6 +129,56 @@ void pack(Unit& unit, Scope& scope, InstrId value, const Span& row, const Span& 
   });
 }
 
+namespace {
+
+// The sums so far in double, `before` and those of the last blocks: at each vector, its place in both.
+void add_blocks(Unit& unit, Scope& scope, const LongProduct& product, const Sums& sums,
+                const std::function<void(Value* sum, Value* at, Value* total)>& visit) {
+  auto& b = unit.b;
+  Type* vector = vector_of(product.type, sums.lanes);
+  loop_in(unit, scope, constant(unit, 0), sums.count, constant(unit, sums.lanes), "sums", [&](Scope&, Value* i) {
+    Value* at = advance(unit, product.type, sums.at, i);
+    Value* total = advance(unit, b.getDoubleTy(), product.blocks, i);
+    visit(b.CreateFPExt(b.CreateAlignedLoad(vector, at, llvm::Align(4)), vector_of(b.getDoubleTy(), sums.lanes)), at,
+          total);
+  });
+}
+
+Value* load_total(Unit& unit, Value* total, int lanes) {
+  return unit.b.CreateAlignedLoad(vector_of(unit.b.getDoubleTy(), lanes), total, llvm::Align(8));
+}
+
+}  // namespace
+
+void for_depth(Unit& unit, Scope& scope, const LongProduct& product, Value* begin, Value* end, const Sums& sums,
+               const std::function<void(Scope&, Value*, Value*)>& body) {
+  auto& b = unit.b;
+  const auto block_from = [&](Scope& outer, Value* from, Value* to) {
+    loop_in(unit, outer, from, to, constant(unit, product.depth), "block",
+            [&](Scope& inside, Value* k) { body(inside, k, b.CreateICmpEQ(k, from)); });
+  };
+  if (!product.needed()) return block_from(scope, begin, end);
+  Value* size = constant(unit, std::int64_t{product.depth} * LongProduct::kBlocks);
+  loop_in(unit, scope, begin, end, size, "blocks", [&](Scope& blocks, Value* k) {
+    Value* next = b.CreateNSWAdd(k, size);
+    block_from(blocks, k, minimum_of(unit, next, end));
+    if_in(unit, blocks, b.CreateICmpSLT(next, end), [&](Scope& inside) {
+      Value* first = b.CreateICmpEQ(k, begin);
+      add_blocks(unit, inside, product, sums, [&](Value* sum, Value*, Value* total) {
+        Value* before = load_total(unit, total, sums.lanes);
+        before = b.CreateSelect(first, llvm::Constant::getNullValue(before->getType()), before);
+        b.CreateAlignedStore(b.CreateFAdd(before, sum), total, llvm::Align(8));
+      });
+    });
+  });
+  if_in(unit, scope, b.CreateICmpSLT(b.CreateNSWAdd(begin, size), end), [&](Scope& inside) {
+    add_blocks(unit, inside, product, sums, [&](Value* sum, Value* at, Value* total) {
+      Value* all = b.CreateFAdd(load_total(unit, total, sums.lanes), sum);
+      b.CreateAlignedStore(b.CreateFPTrunc(all, vector_of(product.type, sums.lanes)), at, llvm::Align(4));
+    });
+  });
+}
+
 Value* thread_scratch(Unit& unit, Value* bytes) {
   auto& b = unit.b;
   auto* signature = llvm::FunctionType::get(b.getPtrTy(), {b.getInt64Ty()}, false);

@@ -36,6 +36,30 @@ struct Span {
 void pack(Unit& unit, Scope& scope, InstrId value, const Span& row, const Span& lane, int lanes, Type* type, Value* to,
           int stride);
 
+/// A product summed over a long depth: blocks of the depth are added to each other in the product's own type, and every
+/// few of them to sums in double, so that the error does not grow with the depth (docs/numerics.md).
+struct LongProduct {
+  int depth = 0;            ///< of a block
+  Type* type = nullptr;     ///< of the product
+  std::int64_t most = 0;    ///< the depth is no longer
+  Value* blocks = nullptr;  ///< scratch: a double for every element, where needed
+
+  static constexpr int kBlocks = 16;  ///< that are added in the product's type
+  bool needed() const { return type->isFloatTy() && most > std::int64_t{kBlocks} * depth; }
+};
+constexpr std::int64_t kDoubleBytes = 8;
+
+/// Where the product's sums lie, one behind the other: `count` of them, and up to `lanes` more are read and written.
+struct Sums {
+  Value* at = nullptr;
+  Value* count = nullptr;
+  int lanes = 1;
+};
+/// body(scope inside, depth, first) for each block of [begin, end), which has one at least. `first`: the block's
+/// product replaces the sums, to which those of others are added. At the end the sums are those of all.
+void for_depth(Unit& unit, Scope& scope, const LongProduct& product, Value* begin, Value* end, const Sums& sums,
+               const std::function<void(Scope&, Value*, Value*)>& body);
+
 /// The thread's scratch memory: `bytes` are available, aligned to 64.
 Value* thread_scratch(Unit& unit, Value* bytes);
 /// from + elements of `type`.

@@ -1,6 +1,9 @@
 // Reduce kernels: for each row a sweep over the reduced axes per round, elements being read again from the caches.
 // Few long rows are cut into parts that a second function combines in order, so that the result does not depend on the
 // number of threads.
+#include <limits>
+
+#include "codegen/emit/llvm/long_sums.h"
 #include "codegen/emit/llvm/sweep.h"
 
 namespace tenon::codegen::simd {
@@ -81,6 +84,9 @@ Partials combine_parts(Unit& unit, const RowPlan& plan, const Sweep& sweep, std:
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
     for (Scope& row : rows)
       accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), row.lanes));
+  LongSums sums(unit, std::numeric_limits<std::int64_t>::max(), false);  // each part is a block
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
+    for (const Accumulator& accumulator : accumulators[r]) sums.add(unit.kernel.instr(sweep.reduces[r]), {accumulator});
   for (Scope& row : rows) row.home = unit.b.GetInsertBlock();
   emit_loop(unit, constant(unit, 0), constant(unit, plan.splits), constant(unit, 1), "part", [&](Value* part) {
     for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
@@ -93,11 +99,15 @@ Partials combine_parts(Unit& unit, const RowPlan& plan, const Sweep& sweep, std:
         write(unit, accumulators[r][s], merge(unit, reduce, so_far, next));
       }
     }
+    sums.end_block();
   });
   for (Scope& row : rows) row.home = unit.b.GetInsertBlock();
   Partials partials(sweep.reduces.size());
-  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+    const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+    for (const Accumulator& accumulator : accumulators[r])
+      partials[r].push_back(narrowed(unit, reduce, sums.collect(reduce, {accumulator})));
+  }
   return partials;
 }
 

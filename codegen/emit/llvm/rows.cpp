@@ -1,6 +1,8 @@
 // See rows.h.
 #include "codegen/emit/llvm/rows.h"
 
+#include "codegen/emit/llvm/long_sums.h"
+
 namespace tenon::codegen::simd {
 namespace {
 
@@ -74,7 +76,7 @@ void for_group(Unit& unit, Scope& scope, const RowPlan& plan, Value* group,
 }
 
 void for_points(Unit& unit, std::vector<Scope*> rows, const std::vector<int>& axes, const Part& part,
-                const std::function<void(std::vector<Scope>&)>& body) {
+                const std::function<void(std::vector<Scope>&)>& body, LongSums* sums) {
   if (axes.empty()) {
     std::vector<Scope> scopes;
     for (Scope* row : rows) scopes.push_back(child_of(*row, unit));
@@ -85,17 +87,23 @@ void for_points(Unit& unit, std::vector<Scope*> rows, const std::vector<int>& ax
     Value* begin = is_part ? part.begin : constant(unit, 0);
     Value* end = is_part ? part.end : emit_dim(unit, extent_of(unit.kernel, axis));
     const std::vector<int> rest(axes.begin() + 1, axes.end());
-    emit_loop(unit, begin, end, constant(unit, 1), unit.kernel.axes[static_cast<std::size_t>(axis)].name,
-              [&](Value* i) {
-                std::vector<Scope> inside;
-                for (Scope* row : rows) {
-                  inside.push_back(child_of(*row, unit));
-                  bind(inside.back(), axis, i);
-                }
-                std::vector<Scope*> pointers;
-                for (Scope& scope : inside) pointers.push_back(&scope);
-                for_points(unit, pointers, rest, part, body);
-              });
+    const std::string& name = unit.kernel.axes[static_cast<std::size_t>(axis)].name;
+    const auto turn = [&](Value* i) {
+      std::vector<Scope> inside;
+      for (Scope* row : rows) {
+        inside.push_back(child_of(*row, unit));
+        bind(inside.back(), axis, i);
+      }
+      std::vector<Scope*> pointers;
+      for (Scope& scope : inside) pointers.push_back(&scope);
+      for_points(unit, pointers, rest, part, body, sums);
+    };
+    if (sums && rest.empty()) {
+      sums->loop(begin, end, 1, name, turn);
+      sums->after_run(unit.b.CreateSub(end, begin));
+    } else {
+      emit_loop(unit, begin, end, constant(unit, 1), name, turn);
+    }
   }
   for (Scope* row : rows) row->home = unit.b.GetInsertBlock();
 }

@@ -30,12 +30,13 @@ void for_group(Unit& unit, Scope& scope, const RowPlan& plan, Value* group,
                const std::function<void(std::vector<Scope>&)>& body);
 
 /// Nested loops over `axes`; body gets a scope inside each row. Where `part` bounds one of them, only over that part.
+/// `sums`, which may be null, are accumulated by body.
 struct Part {
   int axis = -1;
   Value* begin = nullptr;
   Value* end = nullptr;
 };
 void for_points(Unit& unit, std::vector<Scope*> rows, const std::vector<int>& axes, const Part& part,
-                const std::function<void(std::vector<Scope>&)>& body);
+                const std::function<void(std::vector<Scope>&)>& body, LongSums* sums = nullptr);
 
 }  // namespace tenon::codegen::simd

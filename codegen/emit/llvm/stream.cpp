@@ -107,15 +107,15 @@ std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vect
   return Streamed{lanes, b.CreateSelect(streamed, start, lanes.begin), b.CreateSelect(streamed, stop, lanes.begin)};
 }
 
-void for_edges(Unit& unit, Scope& scope, const Streamed& streamed,
-               const std::function<void(std::vector<Scope>&)>& body) {
+void for_edges(Unit& unit, Scope& scope, const Streamed& streamed, const std::function<void(std::vector<Scope>&)>& body,
+               const LongSums* sums) {
   auto& b = unit.b;
   const Lanes& lanes = streamed.lanes;
   loop_in(unit, scope, constant(unit, 0), constant(unit, 2), constant(unit, 1), "edge", [&](Scope& edges, Value* edge) {
     Value* is_first = b.CreateICmpEQ(edge, constant(unit, 0));
     Value* begin = b.CreateSelect(is_first, lanes.begin, streamed.stop);
     Value* end = b.CreateSelect(is_first, streamed.start, lanes.end);
-    loop_in(unit, edges, begin, end, constant(unit, lanes.lanes), "masked", [&](Scope& inside, Value* base) {
+    loop_in_blocks(unit, edges, begin, end, lanes.lanes, "masked", sums, [&](Scope& inside, Value* base) {
       Value* mask = first_lanes(unit, b.CreateSub(end, base), lanes.lanes);
       std::vector<Scope> one{child_of(inside, unit)};
       bind_lanes(one[0], lanes.axis, base, lanes.lanes, mask);
@@ -126,16 +126,17 @@ void for_edges(Unit& unit, Scope& scope, const Streamed& streamed,
 }
 
 void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
-                        const std::function<void(std::vector<Scope>&, bool)>& body) {
+                        const std::function<void(std::vector<Scope>&, bool)>& body, const LongSums* sums) {
   const auto masked = [&](std::vector<Scope>& vectors) { body(vectors, false); };
   const auto streamed = streamed_lanes(unit, scope, stores, lanes);
-  if (!streamed) return for_lanes(unit, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll, masked);
-  loop_in(unit, scope, streamed->start, streamed->stop, constant(unit, std::int64_t{lanes.lanes} * lanes.unroll),
-          "stream", [&](Scope& inside, Value* base) {
-            std::vector<Scope> vectors = vectors_from(unit, inside, lanes.axis, base, lanes.lanes, lanes.unroll);
-            body(vectors, true);
-          });
-  for_edges(unit, scope, *streamed, masked);
+  if (!streamed)
+    return for_lanes(unit, scope, lanes.axis, lanes.begin, lanes.end, lanes.lanes, lanes.unroll, masked, sums);
+  loop_in_blocks(unit, scope, streamed->start, streamed->stop, std::int64_t{lanes.lanes} * lanes.unroll, "stream", sums,
+                 [&](Scope& inside, Value* base) {
+                   std::vector<Scope> vectors = vectors_from(unit, inside, lanes.axis, base, lanes.lanes, lanes.unroll);
+                   body(vectors, true);
+                 });
+  for_edges(unit, scope, *streamed, masked, sums);
 }
 
 }  // namespace tenon::codegen::simd

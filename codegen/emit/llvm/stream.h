@@ -10,6 +10,8 @@
 
 namespace tenon::codegen::simd {
 
+class LongSums;
+
 constexpr int kLineBytes = 64;
 
 /// Vectors of `lanes` elements of `axis` in [begin, end), `unroll` of them in one turn.
@@ -44,11 +46,12 @@ struct Streamed {
 /// other; elsewhere start and stop are begin. Nothing when none is contiguous.
 std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes);
 /// The vectors that are masked, one by one.
-void for_edges(Unit& unit, Scope& scope, const Streamed& streamed,
-               const std::function<void(std::vector<Scope>&)>& body);
+void for_edges(Unit& unit, Scope& scope, const Streamed& streamed, const std::function<void(std::vector<Scope>&)>& body,
+               const LongSums* sums = nullptr);
 
 /// Gives `body` vectors as for_lanes does, those that streamed_lanes finds to stream.
 void for_streamed_lanes(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes,
-                        const std::function<void(std::vector<Scope>&, bool streaming)>& body);
+                        const std::function<void(std::vector<Scope>&, bool streaming)>& body,
+                        const LongSums* sums = nullptr);
 
 }  // namespace tenon::codegen::simd

@@ -1,6 +1,9 @@
 // See sweep.h.
 #include "codegen/emit/llvm/sweep.h"
 
+#include <limits>
+
+#include "codegen/emit/llvm/long_sums.h"
 #include "codegen/emit/llvm/online.h"
 #include "codegen/emit/llvm/stream.h"
 
@@ -48,17 +51,36 @@ std::vector<Scope*> pointers_to(std::vector<Scope>& scopes) {
   return pointers;
 }
 
+// Additions to one accumulator of a sweep, at most.
+std::int64_t most_turns(Unit& unit, const RowPlan& plan, int vectors) {
+  const auto most = [&](const Dim& dim) { return std::max<std::int64_t>(1, dim.bounds(unit.kernel.symbols).max); };
+  const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
+  const std::int64_t inner = most(extent_of(unit.kernel, plan.reduced.back()));
+  const std::int64_t runs = most(point_count(unit.kernel, outer));
+  const std::int64_t run = plan.columns ? inner : inner / (std::int64_t{plan.lanes} * vectors) + !outer.empty();
+  return run > std::numeric_limits<std::int64_t>::max() / runs ? run : run * runs;
+}
+
 Partials sweep_columns(Unit& unit, const RowPlan& plan, const Sweep& sweep, std::vector<Scope>& rows,
                        const Part& part) {
+  const std::int64_t turns = plan.reduced.empty() ? 0 : most_turns(unit, plan, 1);
+  LongSums sums(unit, turns, plan.reduced.size() > 1);
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (std::size_t s = 0; s < rows.size(); ++s)
-      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
-  for_points(unit, pointers_to(rows), plan.reduced, part,
-             [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false, true); });
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+      const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+      accumulators[r].push_back(make_accumulator(unit, reduce, plan.lanes));
+      sums.add(reduce, {accumulators[r].back()});
+    }
+  for_points(
+      unit, pointers_to(rows), plan.reduced, part,
+      [&](std::vector<Scope>& scopes) { emit_elements(unit, sweep, scopes, accumulators, false, true); }, &sums);
   Partials partials(sweep.reduces.size());
-  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (const Accumulator& accumulator : accumulators[r]) partials[r].push_back(read(unit, accumulator));
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+    const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+    for (const Accumulator& accumulator : accumulators[r])
+      partials[r].push_back(narrowed(unit, reduce, sums.collect(reduce, {accumulator})));
+  }
   return partials;
 }
 
@@ -88,12 +110,18 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
                    const Part& part, const std::vector<KeptValue>& kept, LateStores* late) {
   const Sweep& sweep = rounds.sweeps[number];
   const int vectors = vectors_of(unit.kernel, plan, sweep);
+  LongSums sums(unit, most_turns(unit, plan, vectors), plan.reduced.size() > 1);
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
-  for (std::size_t r = 0; r < sweep.reduces.size(); ++r)
-    for (int i = 0; i < vectors; ++i)
-      accumulators[r].push_back(make_accumulator(unit, unit.kernel.instr(sweep.reduces[r]), plan.lanes));
+  for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
+    const Instr& reduce = unit.kernel.instr(sweep.reduces[r]);
+    for (int i = 0; i < vectors; ++i) accumulators[r].push_back(make_accumulator(unit, reduce, plan.lanes));
+    sums.add(reduce, accumulators[r]);
+  }
   std::optional<OnlineSum> online;
-  if (sweep.online) online = make_online(unit, *sweep.online, plan.lanes);
+  if (sweep.online) {
+    online = make_online(unit, *sweep.online, plan.lanes);
+    online->blocks = sums.add(unit.kernel.instr(sweep.online->sum), {online->sum});
+  }
   const bool in_order = !plan.streaming || sweep.stores.empty();  // else the ends of a row come last
   const int inner = plan.reduced.back();
   const std::vector<int> outer(plan.reduced.begin(), plan.reduced.end() - 1);
@@ -108,8 +136,14 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
       keep(unit, number, kept, turn);
       if (online) add_online(unit, *online, turn);
     };
-    if (late) return late->beside(scopes[0], number, lanes, [&](std::vector<Scope>& turn) { take(turn, false); });
-    for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes, take);
+    if (late) {
+      late->beside(scopes[0], number, lanes, [&](std::vector<Scope>& turn) { take(turn, false); }, &sums);
+    } else {
+      for_streamed_lanes(unit, scopes[0], plan.streaming ? sweep.stores : std::vector<int>{}, lanes, take, &sums);
+    }
+    if (outer.empty()) return;
+    Value* whole = unit.b.CreateSDiv(unit.b.CreateSub(lanes.end, lanes.begin), constant(unit, plan.lanes * vectors));
+    sums.after_run(unit.b.CreateAdd(whole, constant(unit, vectors)));
   });
   Partials partials;
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
@@ -118,11 +152,9 @@ Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::s
       partials.push_back({online_maximum(unit, *online)});
       continue;
     }
-    std::vector<Partial> parts;
-    for (const Accumulator& accumulator : accumulators[r]) parts.push_back(read(unit, accumulator));
-    partials.push_back({fold_lanes(unit, reduce, merge_all(unit, reduce, parts))});
+    partials.push_back({narrowed(unit, reduce, fold_lanes(unit, reduce, sums.collect(reduce, accumulators[r])))});
   }
-  if (online) rows[0].values[sweep.online->sum] = online_sum(unit, *online).value;
+  if (online) rows[0].values[sweep.online->sum] = online_sum(unit, *online, sums).value;
   return partials;
 }
 

@@ -69,9 +69,10 @@ int lanes_of(const Value* value);
 Value* splat(Unit& unit, Value* value, int lanes);
 /// <0, 1, 2, …> as integers of `type`, for addresses.
 Value* lane_numbers(Unit& unit, Type* type, int lanes);
-/// The same for whatever masks may be made of. With AVX-512 LLVM does not see the numbers: of 16 lanes that are compared
-/// in 64 bits, so in two halves, it may else find the upper half of a mask to be 0. It then clears those bits by KMOVB,
-/// which its register allocator takes for a copy and drops where it spills (LLVM 19; for which CPU is a matter of luck).
+/// The same for whatever masks may be made of. With AVX-512 LLVM does not see the numbers: of 16 lanes that are
+/// compared in 64 bits, so in two halves, it may else find the upper half of a mask to be 0. It then clears those bits
+/// by KMOVB, which its register allocator takes for a copy and drops where it spills (LLVM 19; for which CPU is a
+/// matter of luck).
 Value* hidden_lane_numbers(Unit& unit, Type* type, int lanes);
 /// <0, 1, …> < count: the first `count` lanes (an i64; none when it is negative).
 Value* first_lanes(Unit& unit, Value* count, int lanes);
