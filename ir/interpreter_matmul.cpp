@@ -220,8 +220,8 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
         double& c = result.reals[static_cast<std::size_t>(at)];
         const double norms = std::sqrt(row * columns[static_cast<std::size_t>(j)]);
         const double partial = std::max(std::fabs(c), norms * chance);
-        c = step.numerics.settle_within(result.dtype, c, exact ? 0 : Numerics::sum_error(compute, p.k, norms, partial),
-                                        at);
+        c = step.numerics.settle_within(result.dtype, c,
+                                        exact ? 0 : Numerics::sum_error(compute, p.k, norms, partial, p.k), at);
       }
     }
   }

@@ -44,7 +44,8 @@ struct Terms {
   // Whole numbers that add up to no more than the precision holds are summed exactly in any order.
   double error(DType compute, std::int64_t terms) const {
     if (whole && magnitudes * unit_roundoff(compute) <= 1) return 0;
-    return Numerics::sum_error(compute, terms, magnitudes, std::max(partial, std::sqrt(squares)));
+    return Numerics::sum_error(compute, terms, magnitudes, std::max(partial, std::sqrt(squares)),
+                               compute == DType::f32 ? Numerics::kLongestChain : terms);
   }
 };
 

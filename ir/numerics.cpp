@@ -92,12 +92,13 @@ double Numerics::settle_within(DType dtype, double value, double error, std::int
   return keep(dtype, std::fabs(value) <= error && cancels(i) ? 0 : value + noise(i) * error);
 }
 
-double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes, double partial) {
+double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes, double partial, std::int64_t chain) {
   // Some order of the terms overflows on the way.
   if (magnitudes > (compute == DType::f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max()))
     return std::numeric_limits<double>::infinity();
   const auto n = static_cast<double>(std::max<std::int64_t>(terms, 1));
-  return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(n) / 2 * partial);
+  const double longest = std::min(n, static_cast<double>(chain));
+  return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(longest) / 2 * partial);
 }
 
 }  // namespace tenon::ir

@@ -33,11 +33,15 @@ class Numerics {
   /// A value with an absolute error of at most `error`: disturbed, then kept.
   double settle_within(DType dtype, double value, double error, std::int64_t i) const;
 
+  /// Of a sum of f32 (docs/numerics.md): a few blocks of at most 512 terms, which may err to the same side.
+  static constexpr std::int64_t kLongestChain = 4096;
+
   /// The error that a sum of `terms` terms in `compute` may have, in the order of any target. `magnitudes` is the sum
   /// of |x|, `partial` the greatest |partial sum| met. Errors grow with the logarithm of the length in a tree, and with
   /// its square root, with high probability, along a chain (Higham & Mary, "A New Approach to Probabilistic Rounding
   /// Error Analysis", 2019); the chains of a target go through partial sums like those that the interpreter meets.
-  static double sum_error(DType compute, std::int64_t terms, double magnitudes, double partial);
+  /// `chain`: the longest that a target's may be, kLongestChain where it cuts long sums in blocks.
+  static double sum_error(DType compute, std::int64_t terms, double magnitudes, double partial, std::int64_t chain);
 
   /// A random number in [-1, -1/2] or [1/2, 1].
   double noise(std::int64_t i) const;

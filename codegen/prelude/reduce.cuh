@@ -165,6 +165,10 @@ __device__ __forceinline__ float rescaled(float sum, float from, float to) {
   const float factor = exp(from - to);
   return sum == 0.0f ? 0.0f : sum * factor;
 }
+__device__ __forceinline__ double rescaled(double sum, float from, float to) {  // of blocks of the float above
+  const float factor = exp(from - to);
+  return sum == 0.0 ? 0.0 : sum * factor;
+}
 __device__ __forceinline__ double rescaled(double sum, double from, double to) {
   const double factor = exp(from - to);
   return sum == 0.0 ? 0.0 : sum * factor;

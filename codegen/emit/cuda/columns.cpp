@@ -7,6 +7,7 @@
 
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/held.h"
+#include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
@@ -95,9 +96,18 @@ class ColumnEmitter {
       out_.line(fmt::format("pack<{}, {}> a{};", how.type, schedule_.vector, id));
       for_each_column(fmt::format("a{}[j] = {};", id, how.identity));
     }
+    sums_ = long_sums(rows_, sweep.reduces, team_.size);
+    for (InstrId id : sums_) {
+      out_.line(fmt::format("double t{}[{}] = {{}};", id, schedule_.vector));
+    }
+    if (!sums_.empty()) open_block(out_, rows_, first(), end(), std::int64_t{team_.size} * turns_of_block(1));
     if (!sweep.reduces.empty() || !sweep.stores.empty()) {
       emit_elements(points_of(sweep.stores, sweep.reduces, false));
     }
+    for (InstrId id : sums_) for_each_column(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
+    if (!sums_.empty()) out_.close();
+    for (InstrId id : sums_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", id));
+    sums_.clear();
     for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_result(sweep.reduces[slot], slot);
   }
 
@@ -121,7 +131,8 @@ class ColumnEmitter {
       out_.line(fmt::format("const {} {} = {} + c * {};", type, e, first(), team_.size));
     } else {
       if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
-      out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, e, first(), end(), team_.size));
+      out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, e, sums_.empty() ? first() : "block",
+                            sums_.empty() ? end() : "stop", team_.size));
     }
     const bool checked = steps_ > 0 && !rows_.length.is(std::int64_t{steps_} * team_.size);
     if (checked) out_.open(fmt::format("if ({} < {}) {{", e, end()));
@@ -184,6 +195,7 @@ class ColumnEmitter {
   Team team_;
   int steps_ = 0;              // of a persistent row: each thread's
   std::vector<InstrId> held_;  // what several sweeps load of it
+  std::vector<InstrId> sums_;  // of the sweep, that are cut in blocks
   Writer out_{1};
 };
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
@@ -111,14 +112,29 @@ class PeeledColumns {
       out_.line(fmt::format("a{}[j] = {};", id, how.identity));
       out_.close();
     }
+    const std::vector<InstrId> sums = long_sums(rows_, sweep().reduces, members);
+    for (InstrId id : sums) out_.line(fmt::format("double t{}[{}] = {{}};", id, vector));
     out_.open("if (inside) {");
+    if (!sums.empty()) open_block(out_, rows_, "begin + member", "end", std::int64_t{members} * turns_of_block(1));
     if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
-    out_.open(fmt::format("for ({} step = begin + member; step < end; step += {}) {{", index_type(kernel_), members));
+    out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", index_type(kernel_),
+                          sums.empty() ? "begin + member" : "block", sums.empty() ? "end" : "stop", members));
     out_.line(
         fmt::format("const {} {} = step * {} + phase;", index_type(kernel_), kernel_.axes[1].name, schedule_.vector));
     emit_points(out_, kernel_, points_of(vector));
     out_.close();
+    for (InstrId id : sums) {
+      open_each(vector);
+      out_.line(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
+      out_.close();
+    }
+    if (!sums.empty()) out_.close();
     out_.close();
+    for (InstrId id : sums) {
+      open_each(vector);
+      out_.line(fmt::format("a{0}[j] = (float)t{0}[j];", id));
+      out_.close();
+    }
     for (std::size_t slot = 0; slot < sweep().reduces.size(); ++slot) {
       const InstrId id = sweep().reduces[slot];
       const Combination how = combination(kernel_, kernel_.instr(id));

@@ -7,6 +7,7 @@
 
 #include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/emit/cuda/expression.h"
+#include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
 #include "codegen/emit/cuda/rows_ring.h"
@@ -138,7 +139,9 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
     out_.line(fmt::format("{} a{} = 0;", type, sweep.online->sum));
     out_.line(fmt::format("{} shift{} = 0;", type, sweep.online->sum));
   }
+  declare_blocks(sweep);
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
+  add_blocks(long_sums(rows_, sweep.reduces, team_.size));
   if (schedule_.walkers > 0) {
     emit_collected_together(number);
   } else {
@@ -153,6 +156,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   Points points = points_of(sweep, walk_.tiled() ? plain_loads(sweep.instrs) : held_in(number));
   for (const Held& held : held_)
     if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load) points.saved.push_back(held.value);
+  const bool blocks = !blocked_sums(sweep).empty();
+  if (blocks) walk_.open_blocks();
   if (walk_.tiled()) {
     walk_.open_tile();
     emit_loads(points);
@@ -166,6 +171,10 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (!again) walk_.close(opened);
   }
   if (walk_.tiled()) out_.close();
+  if (blocks) {
+    end_block(sweep);
+    walk_.close_blocks();
+  }
   if (peeled_ == nullptr) return;
   walk_.open_edge();
   Points edge = at_edge(points);
@@ -173,6 +182,35 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   emit_points(out_, kernel_, edge);
   if (sweep.online) emit_online_points(*sweep.online, edge, false);
   out_.close();
+}
+
+std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
+  std::vector<InstrId> reduces = sweep.reduces;
+  if (sweep.online) reduces.push_back(sweep.online->sum);
+  return schedule_.walkers > 0 ? std::vector<InstrId>{} : long_sums(rows_, reduces, team_.size);
+}
+
+void ReduceEmitter::declare_blocks(const Sweep& sweep) {
+  for (InstrId id : blocked_sums(sweep)) {
+    out_.line(fmt::format("double t{} = 0;", id));
+    if (sweep.online && sweep.online->sum == id) out_.line(fmt::format("float at{} = 0;", id));
+  }
+}
+
+void ReduceEmitter::end_block(const Sweep& sweep) {
+  for (InstrId id : blocked_sums(sweep)) {
+    if (sweep.online && sweep.online->sum == id) {
+      out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, shift{0});", id));
+      out_.line(fmt::format("at{0} = shift{0};", id));
+    }
+    out_.line(fmt::format("t{0} += a{0};", id));
+    out_.line(fmt::format("a{} = 0;", id));
+  }
+}
+
+void ReduceEmitter::add_blocks(const std::vector<InstrId>& sums) {
+  if (schedule_.walkers > 0) return;
+  for (InstrId id : sums) out_.line(fmt::format("a{0} = (float)(t{0} + a{0});", id));
 }
 
 void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
@@ -213,6 +251,10 @@ void ReduceEmitter::emit_online_result(const Online& online) {
   const Combination how = combination(kernel_, kernel_.instr(online.sum));
   define(out_, rows_, online.shift_instrs);
   out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
+  for (InstrId id : long_sums(rows_, {online.sum}, team_.size)) {
+    out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, v{1});", id, online.shift));
+    add_blocks({id});
+  }
   emit_result(out_, rows_, online.sum,
               team_.collect.empty() ? fmt::format("a{}", online.sum)
                                     : fmt::format("{}(a{}, {})", team_.collect, online.sum, how.function));

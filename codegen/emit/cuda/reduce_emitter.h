@@ -33,6 +33,11 @@ class ReduceEmitter {
   static Points at_edge(Points points);
   void emit_sweep(std::size_t number);
   void emit_elements(std::size_t number);
+  // The sums of a sweep that are cut in blocks, and what there is of them in t<id>, of an online one by shift at<id>.
+  std::vector<InstrId> blocked_sums(const Sweep& sweep) const;
+  void declare_blocks(const Sweep& sweep);
+  void end_block(const Sweep& sweep);
+  void add_blocks(const std::vector<InstrId>& sums);
   // The row's result, or this part's share of it in scratch.
   void emit_collected(InstrId id, std::size_t slot);
   // The sum so far with the shift of the maximum so far, and the elements just read, in a scope where that maximum has

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/spell.h"
 
 namespace tenon::codegen::cuda {
@@ -61,7 +62,9 @@ std::string Walk::first() const {
 // keeps registers for a turn that never comes (36 for 22 in rows of 4095: a block of four less on a multiprocessor).
 void Walk::open_loop(const std::string& name, int step) {
   const std::string type = index_type(rows_.kernel);
-  if (takes_one_turn(step))
+  if (in_block_)
+    out_.open(fmt::format("for ({0} {1} = block; {1} < stop; {1} += {2}) {{", type, name, step));
+  else if (takes_one_turn(step))
     out_.open(fmt::format("if (const {0} {1} = {2}; {1} < {3}) {{", type, name, first(), end()));
   else
     out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, name, first(), end(), step));
@@ -71,6 +74,17 @@ bool Walk::takes_one_turn(int step) const {
   if (rows_.schedule.splits > 1) return false;
   const std::int64_t longest = rows_.length.bounds(rows_.kernel.symbols).max;
   return (peeled_ == nullptr ? longest : longest / rows_.schedule.vector * rows_.schedule.vector) <= step;
+}
+
+void Walk::open_blocks() {
+  const int turn = step_ * std::max(1, chunks_), terms = turn / team_.size;
+  open_block(out_, rows_, first(), end(), std::int64_t{turn} * turns_of_block(terms));
+  in_block_ = true;
+}
+
+void Walk::close_blocks() {
+  in_block_ = false;
+  out_.close();
 }
 
 void Walk::open_tile() { open_loop("tile", step_ * chunks_); }

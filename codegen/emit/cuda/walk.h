@@ -26,6 +26,9 @@ class Walk {
   /// element `edge`. A part of a row is [begin, end).
   void emit_bounds();
   void open_tile();
+  /// Opens a loop over blocks of vectors (long_sums.h), in which the loop that is opened next goes over one.
+  void open_blocks();
+  void close_blocks();
   /// Opens the loop over the thread's vectors, those of a tile or of a held row where there is one: chunk `c`. Returns
   /// how many braces it opened.
   int open_elements();
@@ -50,6 +53,7 @@ class Walk {
   const Team& team_;
   const Access* peeled_;
   int step_ = 1, chunks_ = 0, shared_ = 0;
+  bool in_block_ = false;
 };
 
 }  // namespace tenon::codegen::cuda
