@@ -1,11 +1,14 @@
 // Index arithmetic: canonical sums of terms, and the floor-division and modulo rules that ranges allow.
 // Rules (floor semantics): (q*d + r) / d = q + r/d;  r/d = 0 and r mod d = r when 0 <= r < d;
-// (x/a)/b = x/(a*b);  (x mod (a*b)) mod a = x mod a;  (x mod (a*b)) / a = (x/a) mod b;  common factors cancel.
+// (x/a)/b = x/(a*b);  (x mod (a*b)) mod a = x mod a;  (x mod (a*b)) / a = (x/a) mod b;
+// (s*x + r) / (s*d) = x/d and (s*x + r) mod (s*d) = s*(x mod d) + r when 0 <= r < s.
 #include "codegen/index.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -91,21 +94,50 @@ Index atom_index(IndexAtom::Kind kind, const Index& operand, const Dim& divisor)
   return Index::sum(0, {{Dim(1), make_atom({kind, 0, operand, divisor, {}})}});
 }
 
-// The greatest constant that divides every coefficient and the divisor, 1 when some of them are symbolic.
-std::int64_t common_factor(const Index& index, const Dim& divisor) {
-  if (!divisor.is_constant()) return 1;
-  std::int64_t factor = divisor.constant();
-  for (const IndexTerm& term : index.terms()) {
-    if (!term.coefficient.is_constant()) return 1;
-    factor = std::gcd(factor, term.coefficient.constant());
-  }
-  return factor;
+// index = scale * high + low with 0 <= low < scale, where scale divides a divisor: then low never carries, and
+//     index / divisor = high / (divisor/scale)   and   index mod divisor = scale * (high mod (divisor/scale)) + low.
+struct Scaled {
+  Dim scale, divisor;  ///< divisor: what is left of it
+  Index high, low;
+};
+
+// A constant that divides `coefficient` whatever its symbols are.
+std::int64_t content(const Dim& coefficient, const IndexContext& context) {
+  if (coefficient.is_constant()) return std::abs(coefficient.constant());
+  return coefficient.bounds(*context.symbols).divisor;
 }
 
-Index divide_coefficients(const Index& index, std::int64_t factor) {
-  std::vector<IndexTerm> terms = index.terms();
-  for (IndexTerm& term : terms) term.coefficient = Dim(term.coefficient.constant() / factor);
-  return Index::sum(index.constant().floor_div(factor), std::move(terms));
+// What may be the scale: a coefficient that divides the divisor, or what the largest of them and the divisor have in
+// common, as far as they are constants.
+std::vector<Dim> scales(const Index& index, const Dim& divisor, const IndexContext& context) {
+  std::vector<Dim> found;
+  if (!divisor.is_constant()) {
+    for (const IndexTerm& term : index.terms())
+      found.push_back(non_negative(term.coefficient, *context.symbols) ? term.coefficient : term.coefficient * Dim(-1));
+    return found;
+  }
+  std::vector<std::pair<bool, std::int64_t>> largest_first;
+  for (const IndexTerm& term : index.terms())
+    largest_first.emplace_back(!term.coefficient.is_constant(), content(term.coefficient, context));
+  std::sort(largest_first.begin(), largest_first.end(), std::greater<>());
+  std::int64_t common = divisor.constant();
+  for (const auto& [symbolic, each] : largest_first) {
+    common = std::gcd(common, each);
+    found.emplace_back(common);
+  }
+  return found;
+}
+
+std::optional<Scaled> split_scale(const Index& index, const Dim& divisor, const IndexContext& context) {
+  for (const Dim& scale : scales(index, divisor, context)) {
+    const auto left = divisor.exact_div(scale);
+    if (scale.is(1) || scale.is(0) || !left || !non_negative(scale, *context.symbols)) continue;
+    const auto [high, low] = split_multiples(index, scale);
+    const bool nothing = low.is_constant() && low.constant().is(0);
+    if (high.terms().empty() || !(nothing || proven_inside(low, scale, context))) continue;
+    return Scaled{scale, *left, high, low};
+  }
+  return std::nullopt;
 }
 
 // c*d*floor(x/d) + c*(x mod d) = c*x, for the pairs that stand in `terms`. True when one was merged.
@@ -254,23 +286,22 @@ Index floor_div(const Index& index, const Dim& divisor, const IndexContext& cont
       if (const auto blocks = atom->divisor.exact_div(divisor))
         return quotient + mod(floor_div(atom->operand, divisor, context), *blocks, context);
   }
-  if (const std::int64_t factor = common_factor(rest, divisor); factor > 1 && rest.constant().is_constant())
-    return quotient + floor_div(divide_coefficients(rest, factor), Dim(divisor.constant() / factor), context);
+  if (const auto scaled = split_scale(rest, divisor, context))
+    return quotient + floor_div(scaled->high, scaled->divisor, context);
   return quotient + atom_index(IndexAtom::Kind::floor_div, rest, divisor);
 }
 
 Index mod(const Index& index, const Dim& divisor, const IndexContext& context) {
-  if (divisor.is(1) || divisor.is(0)) return Index(0);
+  if (divisor.is(1)) return Index(0);
+  // No point to index: a loop over nothing stays what it is, anything else is nowhere.
+  if (divisor.is(0)) return proven_inside(index, divisor, context) ? index : Index(0);
   const Index rest = split_multiples(index, divisor).rest;
   if (proven_inside(rest, divisor, context)) return rest;
   if (const IndexAtom* atom = lone_atom(rest);
       atom && atom->kind == IndexAtom::Kind::mod && atom->divisor.exact_div(divisor))
     return mod(atom->operand, divisor, context);
-  if (const std::int64_t factor = common_factor(rest, divisor); factor > 1 && rest.constant().is_constant()) {
-    const std::int64_t offset = rest.constant().constant() - rest.constant().floor_div(factor).constant() * factor;
-    return mod(divide_coefficients(rest, factor), Dim(divisor.constant() / factor), context) * Dim(factor) +
-           Index(offset);
-  }
+  if (const auto scaled = split_scale(rest, divisor, context))
+    return mod(scaled->high, scaled->divisor, context) * scaled->scale + scaled->low;
   return atom_index(IndexAtom::Kind::mod, rest, divisor);
 }
 

@@ -50,6 +50,20 @@ TEST_F(IndexTest, CommonFactorsCancel) {
   EXPECT_EQ(mod(i1 * 6 + Index(1), 4, context), mod(i1 * 3, 2, context) * 2 + Index(1));
 }
 
+// Digits below the divisor's scale never carry, wherever they come from: a window of an image, cut again.
+TEST_F(IndexTest, WhatNeverCarriesLeavesADivision) {
+  const std::vector<Axis> windows{{"b", 2}, {"m", 4}, {"n", 4}, {"s", cols}};
+  const IndexContext in{&windows, &symbols};
+  const Index b = Index::axis(0), m = Index::axis(1), n = Index::axis(2), s = Index::axis(3);
+  EXPECT_EQ(floor_div(b * 4 + m * 8 + n, 16, in), floor_div(m, 2, in));
+  EXPECT_EQ(mod(b * 4 + m * 8 + n, 16, in), mod(m, 2, in) * 8 + b * 4 + n);
+  EXPECT_EQ(floor_div(b * 4 + m * 12 + n, 24, in).str(), "((i1) / (2))");
+  EXPECT_EQ(floor_div(m * cols * 2 + b * cols + s, cols * 4, in), floor_div(m, 2, in));
+  EXPECT_EQ(mod(m * cols * 2 + b * cols + s, cols * 4, in), mod(m, 2, in) * (cols * 2) + b * cols + s);
+  EXPECT_EQ(floor_div(b * 8 + m * 8 + n, 16, in).str(), "((i0 + i1) / (2))");
+  EXPECT_EQ(floor_div(m * 3 + n, 6, in).str(), "((3*i1 + i2) / (6))");  // n carries
+}
+
 TEST_F(IndexTest, DelinearizeThenLinearizeIsTheIdentity) {
   const std::vector<Index> parts = delinearize(i1, {3, 16, 16}, context);
   EXPECT_EQ(linearize(parts, {3, 16, 16}), i1);
