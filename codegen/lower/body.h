@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,11 +25,16 @@ struct Domain {
 /// By loop name, the factors into which a loop is cut, outermost first.
 using LoopFactors = std::map<std::string, std::vector<Dim>>;
 
-/// The loops of a group: one axis for each kept and reduced extent, or several where `factors` cuts it.
-Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors);
+/// The loops of a group: one axis for each kept and reduced extent, or several where `factors` cuts it. `symbols`: what
+/// the kernel's class knows of them.
+Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors, const Symbols& symbols);
 
 /// The row-major offset, in its own array, of the element of a value with this layout at the domain's current point.
 Index offset_of(const ir::Layout& layout, const Domain& domain, const IndexContext& context);
+
+/// Its coordinates in an array of `shape`; nothing where an extent of `shape` is not made of whole digits.
+std::optional<Coordinates> coordinates_of(const ir::Layout& layout, const Shape& shape, const Domain& domain,
+                                          const IndexContext& context);
 
 /// Coordinates of `node`'s operand number `operand` when its result is at `result`. Not for concat, pad and take,
 /// whose operands are conditional.

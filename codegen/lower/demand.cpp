@@ -7,6 +7,7 @@
 #include "codegen/lower/body.h"
 #include "ir/build.h"
 #include "ir/check.h"
+#include "ir/fusion/layout.h"
 #include "ir/view.h"
 
 namespace tenon::codegen {
@@ -24,10 +25,14 @@ class Demand {
         has_outer_(!group.outer.empty()) {
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
+    for (const auto& [value, layouts] : ir::computed_layouts(graph_, group)) find_place(value, layouts);
   }
 
-  void store(ir::ValueId output, const Index& offset) {
-    const InstrId value = demand(output, delinearize(offset, graph_.type(output).shape, context_), {});
+  void store(ir::ValueId output, const ir::Layout& layout) {
+    const Index offset = offset_of(layout, domain_, context_);
+    const Shape& shape = graph_.type(output).shape;
+    const auto at = coordinates_of(layout, shape, domain_, context_);
+    const InstrId value = demand(output, at ? *at : delinearize(offset, shape, context_), {});
     Access access{written_.at(output), offset, {}};
     // A result smaller than the domain is written where the axes it does not vary along are 0, one of outer reductions
     // when they are known.
@@ -39,6 +44,9 @@ class Demand {
     kernel_.stores.push_back({access, value});
   }
 
+  // Puts a value that has a place into the body, stored or not.
+  void compute_at_its_place(ir::ValueId value) { demand(value, places_.at(value), {}); }
+
  private:
   void add_operand(ir::ValueId value, bool written) {
     const int number = static_cast<int>(kernel_.operands.size());
@@ -49,6 +57,18 @@ class Demand {
                                 fmt::format("{}{}", written ? "out" : "in", same_kind), !written && !given});
   }
 
+  // A value that the group needs in one place has the coordinates that the plan knows, whichever views led to it: those
+  // that index arithmetic finds behind views may say the same less simply, and seem to vary along more axes.
+  void find_place(ir::ValueId value, const std::vector<ir::Layout>& layouts) {
+    if (layouts.size() != 1 || !ir::fusion::is_plain(layouts.front())) return;
+    const Shape& shape = graph_.type(value).shape;
+    if (auto at = coordinates_of(layouts.front(), shape, domain_, context_)) {
+      places_[value] = std::move(*at);
+    } else if (at_its_own_point(value)) {
+      places_[value] = delinearize(offset_of(layouts.front(), domain_, context_), shape, context_);
+    }
+  }
+
   // Reductions and contractions are made at their own points whoever asks (ir/fusion/plan.h), so that guards of the
   // place where one is needed would only make a second of it.
   bool at_its_own_point(ir::ValueId value) const {
@@ -56,7 +76,9 @@ class Demand {
     return read_.count(value) == 0 && (kind == ir::Kind::reduce || kind == ir::Kind::contract);
   }
 
-  InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& wanted) {
+  InstrId demand(ir::ValueId value, const Coordinates& found, const std::vector<Guard>& wanted) {
+    const auto place = places_.find(value);
+    const Coordinates& at = place == places_.end() ? found : place->second;
     const std::vector<Guard> guards = at_its_own_point(value) ? std::vector<Guard>{} : wanted;
     std::string key = std::to_string(value);
     for (const Index& index : at) key += "," + index.str();
@@ -248,6 +270,8 @@ class Demand {
       instr.args.push_back(demand(node.operands[i], operand_coordinates(graph_, node, i, at, k, context_), guards));
     instr.axes = axes_in(k);
     instr.tf32 = node.attrs.get_or<bool>("tf32", false);
+    // One number for each point of its tile, also where its operands stand still: copies of one key, or no depth.
+    for (const Index& index : at) instr.depends |= axes_of(index);
     instr.note = ir::name_of(node.op);
     const InstrId sum = add(std::move(instr));
     return in_double && type.dtype != DType::f64 ? map_instr(Op::cast, type.dtype, {sum}) : sum;
@@ -389,6 +413,7 @@ class Demand {
   IndexContext context_;
   bool has_outer_;
   std::map<ir::ValueId, int> read_, written_;
+  std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;
 };
 
@@ -403,8 +428,10 @@ void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, co
   };
   const bool all_empty = std::all_of(group.outputs.begin(), group.outputs.end(), empty);
   for (std::size_t i = 0; i < group.outputs.size(); ++i)
-    if (all_empty || !empty(group.outputs[i]))
-      demand.store(group.outputs[i], offset_of(group.layouts[i], domain, kernel.context()));
+    if (all_empty || !empty(group.outputs[i])) demand.store(group.outputs[i], group.layouts[i]);
+  // Values without columns leave an attention its rows: the second contraction is there all the same.
+  if (group.kernel_class == ir::KernelClass::attend)
+    demand.compute_at_its_place(plan.graph.node(group.attention.mix).results[0]);
 }
 
 }  // namespace tenon::codegen

@@ -11,6 +11,7 @@
 #include "codegen/lower/body.h"
 #include "ir/build.h"
 #include "ir/check.h"
+#include "ir/fusion/layout.h"
 
 namespace tenon::codegen {
 namespace {
@@ -99,7 +100,7 @@ MissingLoops missing_loops(const ir::Plan& plan, const ir::Group& group) {
 
 }  // namespace
 
-Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors) {
+Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFactors& factors, const Symbols& symbols) {
   Domain domain;
   const std::size_t kept = group.kept.size();
   const MissingLoops missing = missing_loops(plan, group);
@@ -112,7 +113,10 @@ Domain make_domain(const ir::Plan& plan, const ir::Group& group, const LoopFacto
   };
   for (std::size_t loop = 0; loop < kept; ++loop) {
     if (missing.rows && position + 2 == all_kept) add(Dim(1), false);
-    domain.loops.push_back(add(group.kept[loop], false));
+    // Values without columns are not written, but the rows of an attention are: at its first column.
+    const bool no_columns =
+        group.kernel_class == ir::KernelClass::attend && loop + 1 == kept && group.kept[loop].bounds(symbols).max <= 0;
+    domain.loops.push_back(add(no_columns ? Dim(1) : group.kept[loop], false));
   }
   while (position < all_kept) add(Dim(1), false);
   for (const Dim& extent : group.reduced) domain.loops.push_back(add(extent, true));
@@ -129,6 +133,15 @@ Index offset_of(const ir::Layout& layout, const Domain& domain, const IndexConte
     offset = offset * digit.extent + mod(floor_div(loop, digit.divisor, context), digit.extent, context);
   }
   return offset;
+}
+
+std::optional<Coordinates> coordinates_of(const ir::Layout& layout, const Shape& shape, const Domain& domain,
+                                          const IndexContext& context) {
+  const auto pieces = ir::fusion::segments(layout, shape);
+  if (!pieces) return std::nullopt;
+  Coordinates coordinates;
+  for (const ir::Layout& piece : *pieces) coordinates.push_back(offset_of(piece, domain, context));
+  return coordinates;
 }
 
 }  // namespace tenon::codegen

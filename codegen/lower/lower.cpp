@@ -83,7 +83,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   LoopFactors factors;
   Kernel kernel;
   do {
-    const Domain domain = make_domain(plan, group, factors);
+    const Domain domain = make_domain(plan, group, factors, specialization.symbols);
     kernel = Kernel{};
     kernel.kernel_class = group.kernel_class;
     kernel.axes = domain.axes;

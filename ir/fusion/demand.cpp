@@ -5,6 +5,7 @@
 
 #include "ir/build.h"
 #include "ir/check.h"
+#include "ir/fusion/cluster.h"
 #include "ir/view.h"
 
 namespace tenon::ir::fusion {
@@ -180,4 +181,29 @@ void demand(const Graph& graph, ValueId value, const Layout& layout, const std::
   }
 }
 
+Domain domain_of(const Group& group) {
+  Domain domain{group.kept, static_cast<int>(group.kept.size())};
+  domain.extents.insert(domain.extents.end(), group.reduced.begin(), group.reduced.end());
+  return domain;
+}
+
+Needs needs_of(const Graph& graph, const Group& group) {
+  const auto from_memory = [&](ValueId value) {
+    return std::find(group.inputs.begin(), group.inputs.end(), value) != group.inputs.end();
+  };
+  const Combined combined = combined_axes(graph, group.kernel_class, domain_of(group), group.attention.scores);
+  Needs needs;
+  for (std::size_t i = 0; i < group.outputs.size(); ++i)
+    demand(graph, group.outputs[i], group.layouts[i], from_memory, combined, needs);
+  return needs;
+}
+
 }  // namespace tenon::ir::fusion
+
+namespace tenon::ir {
+
+std::map<ValueId, std::vector<Layout>> computed_layouts(const Graph& graph, const Group& group) {
+  return fusion::needs_of(graph, group).computed;
+}
+
+}  // namespace tenon::ir

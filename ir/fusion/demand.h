@@ -32,4 +32,10 @@ struct Needs {
 void demand(const Graph& graph, ValueId value, const Layout& layout, const std::function<bool(ValueId)>& from_memory,
             const Combined& combined, Needs& needs);
 
+/// The axes of a finished group, kept ones first.
+Domain domain_of(const Group& group);
+
+/// What a finished group needs, from its outputs back to its inputs.
+Needs needs_of(const Graph& graph, const Group& group);
+
 }  // namespace tenon::ir::fusion

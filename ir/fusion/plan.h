@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -158,6 +159,10 @@ std::vector<std::vector<int>> launched_together(const Plan& plan);
 
 /// The launch that each of `groups` groups runs in, counted in order: the members of a pack share theirs.
 std::vector<int> launch_steps(std::size_t groups, const std::vector<std::vector<int>>& packs);
+
+/// Where the group needs the values that it computes: for each the distinct layouts on its domain. For values with one
+/// only, in plain digits, a lowering may take its word (what it finds by arithmetic on indices may be less simple).
+std::map<ValueId, std::vector<Layout>> computed_layouts(const Graph& graph, const Group& group);
 
 /// Throws Error(internal) unless every needed node is in a group, groups can run in order, and inputs and outputs fit.
 void verify(const Plan& plan);

@@ -16,9 +16,7 @@ class GroupCheck {
  public:
   GroupCheck(const Plan& plan, std::size_t number)
       : plan_(plan), graph_(plan.graph), group_(plan.groups[number]), number_(number) {
-    domain_.extents = group_.kept;
-    domain_.kept = static_cast<int>(group_.kept.size());
-    domain_.extents.insert(domain_.extents.end(), group_.reduced.begin(), group_.reduced.end());
+    domain_ = domain_of(group_);
     kept_ = axis_bits(domain_, 0, domain_.kept);
   }
 
@@ -26,7 +24,7 @@ class GroupCheck {
     require(!group_.outputs.empty(), "writes nothing");
     require(group_.layouts.size() == group_.outputs.size(), "has not one layout for each output");
     require(std::is_sorted(group_.nodes.begin(), group_.nodes.end()), "has nodes out of order");
-    walk();
+    needs_ = needs_of(graph_, group_);
     find_after_outer();
     check_contents();
     for (std::size_t i = 0; i < group_.outputs.size(); ++i) check_output(group_.outputs[i], group_.layouts[i]);
@@ -37,15 +35,6 @@ class GroupCheck {
  private:
   void require(bool holds, const std::string& what) const {
     TENON_CHECK(holds, fmt::format("group {} of the plan {}\n{}", number_, what, print(plan_)));
-  }
-
-  void walk() {
-    const auto from_memory = [&](ValueId value) {
-      return std::find(group_.inputs.begin(), group_.inputs.end(), value) != group_.inputs.end();
-    };
-    const Combined combined = combined_axes(graph_, group_.kernel_class, domain_, group_.attention.scores);
-    for (std::size_t i = 0; i < group_.outputs.size(); ++i)
-      demand(graph_, group_.outputs[i], group_.layouts[i], from_memory, combined, needs_);
   }
 
   void find_after_outer() {

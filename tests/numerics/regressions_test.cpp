@@ -252,6 +252,69 @@ TEST_P(Regressions, APaddedTransposeOfNoRows) {
         {{{"rows", 0}}, {{"rows", 2}}});
 }
 
+// Windows: the digits of a product's rows in another order, cut at other places.
+TEST_P(Regressions, ViewsBehindAProductThatCutItsRows) {
+  check(R"(graph windows(a: f32[2, 4, 4], b: f32[2, 4, 4], c: f32[n, 4, 6], d: f32[6, 8]) {
+    y = matmul(a, b)
+    w = reshape(transpose(reshape(y, shape=[2, 2, 2, 4]), perm=[1, 2, 0, 3]), shape=[2, 16])
+    z = matmul(c, d)
+    v = reshape(transpose(reshape(tanh(z), shape=[n, 2, 2, 4, 2]), perm=[1, 3, 0, 2, 4]), shape=[8, 4*n])
+    return w, v
+  })",
+        {{{"n", 1}}, {{"n", 3}}});
+}
+
+TEST_P(Regressions, ViewsAroundAnAttentionThatCutItsRows) {
+  check(R"(graph windows(x: f32[n, 4, 4, 6], wq: f32[6, 6], bias: f32[2, 4, 4], mask: f32[4, 1, 4, 4]) {
+    w = reshape(transpose(reshape(x, shape=[n, 2, 2, 2, 2, 6]), perm=[0, 1, 3, 2, 4, 5]), shape=[4*n, 4, 6])
+    q = transpose(reshape(matmul(w, wq), shape=[4*n, 4, 2, 3]), perm=[0, 2, 1, 3])
+    s = add(matmul(q, transpose(q, perm=[0, 1, 3, 2])), bias)
+    m = reshape(add(reshape(s, shape=[n, 4, 2, 4, 4]), mask), shape=[4*n, 2, 4, 4])
+    o = reshape(transpose(matmul(softmax(m), q), perm=[0, 2, 1, 3]), shape=[4*n, 4, 6])
+    y = reshape(transpose(reshape(o, shape=[n, 2, 2, 2, 2, 6]), perm=[0, 1, 3, 2, 4, 5]), shape=[n, 4, 4, 6])
+    return y
+  })",
+        {{{"n", 1}}, {{"n", 3}}});
+}
+
+TEST_P(Regressions, AttentionOfDepthZero) {
+  check(R"(graph no_depth(q: f32[1, 3, n], k: f32[1, 3, n], v: f32[1, 3, 5], w: f32[1, 3, n]) {
+    y = attention(q, k, v)
+    z, lse = attention(k, q, w, lse=true)
+    return y, z, lse
+  })",
+        {{{"n", 0}}, {{"n", 2}}});
+  check(R"(graph no_depth(q: f32[3, 32, 0], k: f32[3, 4, 0], v: f32[3, 4, 6], e: f32[3, 4, 0]) {
+    y, a = attention(q, k, v, lse=true)
+    z, b = attention(q, k, e, lse=true)
+    return y, a, z, b
+  })");
+}
+
+// Scores that stand still along the keys once hid which operand is the score, and which the weight.
+TEST_P(Regressions, AttentionOverCopiesOfOneKey) {
+  check(R"(graph copies(q: f32[2, 5, 8], key: f32[2, 1, 8], v: f32[2, 7, 4]) {
+    k = broadcast_to(key, shape=[2, 7, 8])
+    y = attention(q, k, v)
+    p = softmax(matmul(q, transpose(k, perm=[0, 2, 1])))
+    z = matmul(mul(2.0, p), v)
+    return y, z
+  })");
+}
+
+TEST_P(Regressions, AxesOfNothingBehindProductsAndReductions) {
+  check(R"(graph nothing(x: f32[2, 1, 3, 2], w: f32[2, n], a: f32[3, n], b: f32[n, 4]) {
+    i = argmax(x, axis=-1)
+    y = matmul(x, w)
+    t = transpose(y, perm=[0, 3, 2, 1])
+    r = reshape(transpose(reshape(matmul(a, b), shape=[3, 2, 2]), perm=[1, 0, 2]), shape=[6, 2])
+    s = sum(transpose(a), axis=0)
+    u = softmax(reshape(transpose(a), shape=[3*n]))
+    return i, y, t, r, s, u
+  })",
+        {{{"n", 0}}, {{"n", 1}}, {{"n", 5}}});
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
