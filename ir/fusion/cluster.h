@@ -33,6 +33,7 @@ struct Cluster {
   std::vector<Read> reads;      ///< by value
   std::vector<Result> results;  ///< by value: those that may be needed outside
   int depth = 0;                ///< nodes, cloned ones too, that may need one another's results in turn, at most
+  std::vector<Layout> places;   ///< the distinct layouts of what it reduces and contracts, needed outside or not
   double slots = 0;             ///< lane instructions of one run
   double flops = 0;             ///< of contractions
   bool persistent = false;      ///< rows are needed again after their reduction: one block (or cluster) holds a row
@@ -84,6 +85,9 @@ std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch
 
 /// The cluster that computes `root` alone from `from_memory` values by maps; its domain is the shape of `root`.
 Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes);
+
+/// One of Cluster::places, unless it is there already.
+void add_place(std::vector<Layout>& places, const Layout& layout);
 
 /// Whether a layout on the domain of a Reduce cluster is that of a reduction over its kept axes: it varies along
 /// reduced ones only.

@@ -56,6 +56,10 @@ void add_result(std::vector<Result>& results, Result result);
 /// axes, or (attend) one number for each row.
 bool storable(const Cluster& cluster, const Layout& digits);
 
+/// Whether blocks that walk over the rows of `cluster`, with outer reductions beside them, would read what it reads
+/// along the rows; legal where it has no outer reductions.
+Verdict check_outer_reads(const Context& context, const Cluster& cluster);
+
 /// The digits of all axes that are mapped.
 Layout image_of(const AxisMap& map);
 

@@ -55,6 +55,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.kernel_class = consumer.kernel_class;
   merged.domain = consumer.domain;
   merged.results = consumer.results;
+  merged.places = consumer.places;
   merged.attention = consumer.attention;
   merged.persistent = consumer.persistent;
   merged.slots = consumer.slots;
@@ -86,8 +87,14 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
       maps.push_back(std::move(map));
     }
   }
-  const auto store =
-      std::find_if(maps.begin(), maps.end(), [&](const AxisMap& map) { return storable(consumer, image_of(map)); });
+  // A result may order its axes so that they do not run along the consumer's where both cut a row elsewhere.
+  const auto store = std::find_if(maps.begin(), maps.end(), [&](const AxisMap& map) {
+    const Rebase rebase(producer.domain, consumer.domain, map);
+    return storable(consumer, image_of(map)) &&
+           std::all_of(producer.results.begin(), producer.results.end(), [&](const Result& result) {
+             return !elsewhere(result.value) || storable(consumer, rebase(result.layout));
+           });
+  });
   for (const Result& result : producer.results) {
     if (!elsewhere(result.value)) continue;
     if (store == maps.end()) return different_domain(producer, consumer);
@@ -98,7 +105,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
     for (const Read& read : producer.reads)
       for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
   }
-  return {};
+  return check_outer_reads(context, merged);
 }
 
 }  // namespace tenon::ir::fusion

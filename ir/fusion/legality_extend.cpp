@@ -47,15 +47,17 @@ bool runs_along(const Domain& host, int begin, int end, const AxisMap& axes, int
   return same;
 }
 
-// Whether the tensors that a Reduce cluster reads lie along the axes that it reduces.
+// Whether what a Reduce cluster reads at `layout` lies along the axes that it reduces, if it varies along rows at all.
+bool along_rows(const Domain& domain, const Layout& layout) {
+  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
+  return (depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0 || layout.back().axis >= domain.kept;
+}
+
 bool reads_along_rows(const Cluster& cluster) {
-  const std::uint32_t kept = axis_bits(cluster.domain, 0, cluster.domain.kept);
-  for (const Read& read : cluster.reads)
-    for (const Layout& layout : read.layouts)
-      if ((depends_of(layout) & kept) != 0 && (depends_of(layout) & ~kept) != 0 &&
-          layout.back().axis < cluster.domain.kept)
-        return false;
-  return true;
+  return std::all_of(cluster.reads.begin(), cluster.reads.end(), [&](const Read& read) {
+    return std::all_of(read.layouts.begin(), read.layouts.end(),
+                       [&](const Layout& layout) { return along_rows(cluster.domain, layout); });
+  });
 }
 
 std::ptrdiff_t outer_results(const Cluster& cluster) {
@@ -123,8 +125,17 @@ bool covers_reduced(const Cluster& host, const AxisMap& axes) {
   return (depends_of(image_of(axes)) & ~axis_bits(host.domain, 0, host.domain.kept)) != 0;
 }
 
+// Whether `layout` is made of whole axes of the host, whatever their order.
+Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& layout) {
+  if (covered(layout, host.domain)) return {};
+  return no("other-layout", fmt::format("what one makes of the points {} in another order does not run along the axes "
+                                        "{} of the other",
+                                        describe(guest.domain), describe(host.domain)));
+}
+
 // `host` with the work of `guest` on the axes given.
-void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order, bool late, Cluster& merged) {
+Verdict join(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order,
+             bool late, Cluster& merged) {
   merged.kernel_class = host.kernel_class;
   merged.domain = host.domain;
   merged.attention = host.attention;
@@ -140,11 +151,34 @@ void join(const Cluster& host, const Cluster& guest, const AxisMap& axes, Order 
   for (const Read& read : guest.reads)
     if (host.find_result(read.value) == nullptr)
       for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
-  for (const Result& result : guest.results)
-    add_result(merged.results, {result.value, rebase(result.layout), result.late || late});
+  for (const Result& result : guest.results) {
+    const Layout layout = rebase(result.layout);
+    if (Verdict verdict = check_place(host, guest, layout); !verdict.legal()) return verdict;
+    add_result(merged.results, {result.value, layout, result.late || late});
+  }
+  merged.places = host.places;
+  for (const Layout& place : guest.places) {
+    add_place(merged.places, rebase(place));
+    if (Verdict verdict = check_place(host, guest, merged.places.back()); !verdict.legal()) return verdict;
+  }
+  return check_outer_reads(context, merged);
 }
 
 }  // namespace
+
+Verdict check_outer_reads(const Context& context, const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  if (cluster.kernel_class != KernelClass::reduce ||
+      std::none_of(cluster.places.begin(), cluster.places.end(),
+                   [&](const Layout& place) { return is_outer(domain, place); }))
+    return {};
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts)
+      if (!along_rows(domain, layout))
+        return no("outer-reads", fmt::format("{} does not lie along the rows {} over which a block would walk",
+                                             name(context, read.value), describe(domain)));
+  return {};
+}
 
 Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
                const NeededElsewhere& elsewhere, Cluster& merged) {
@@ -173,7 +207,7 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
     if (const Result* made = producer.find_result(read.value))
       if (substitute(read.layouts[0], consumer.domain, axes) != made->layout)
         return no("other-elements", fmt::format("{} is needed in another layout", name(context, read.value)));
-  join(producer, consumer, axes, order, late, merged);
+  if (Verdict verdict = join(context, producer, consumer, axes, order, late, merged); !verdict.legal()) return verdict;
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
   return {};
@@ -184,7 +218,7 @@ Verdict host_sibling(const Context& context, const Cluster& host, const Cluster&
   learn_from_reads(host, guest, axes);
   Order order = Order::same;
   if (Verdict verdict = check_axes(context, host, guest, axes, false, order); !verdict.legal()) return verdict;
-  join(host, guest, axes, order, false, merged);
+  if (Verdict verdict = join(context, host, guest, axes, order, false, merged); !verdict.legal()) return verdict;
   for (const Result& result : host.results) add_result(merged.results, result);
   return {};
 }

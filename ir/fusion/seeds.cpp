@@ -110,6 +110,8 @@ void complete(const Context& context, Cluster& cluster, ValueId root) {
     int before = 0;  // what is cloned in front of it
     for (ValueId operand : node.operands) before = std::max(before, context.depth[static_cast<std::size_t>(operand)]);
     cluster.depth += before + 1;
+    if (kind_of(node.op) == Kind::reduce || kind_of(node.op) == Kind::contract)
+      for (const Layout& layout : needs.computed[node.results[0]]) add_place(cluster.places, layout);
   }
   cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.kernel_class != KernelClass::map});
   if (!attend) return;
@@ -137,6 +139,10 @@ Shape without_ones(const Shape& shape) {
   Shape rest;
   std::remove_copy_if(shape.begin(), shape.end(), std::back_inserter(rest), is_one);
   return rest;
+}
+
+void add_place(std::vector<Layout>& places, const Layout& layout) {
+  if (std::find(places.begin(), places.end(), layout) == places.end()) places.push_back(layout);
 }
 
 bool is_outer(const Domain& domain, const Layout& layout) {

@@ -315,6 +315,32 @@ TEST_P(Regressions, AxesOfNothingBehindProductsAndReductions) {
         {{{"n", 0}}, {{"n", 1}}, {{"n", 5}}});
 }
 
+// Results of one point in rows of different lengths, and one that lies across them: no loops run along all of them.
+TEST_P(Regressions, ResultsInSeveralShapesBesideATransposedOne) {
+  check(R"(graph shapes(a: f32[16, 5], b: f32[16, 5]) {
+    c = greater_equal(b, a)
+    flat = reshape(c, shape=[80])
+    pairs = reshape(c, shape=[40, 2])
+    t = transpose(a)
+    return flat, pairs, t
+  })");
+  check(R"(graph shapes(x: f32[33, 4], c: f32[4, 33]) {
+    y = reshape(tan(x), shape=[22, 2, -1, 3])
+    z = mod(transpose(x), c)
+    return y, z
+  })");
+}
+
+// Rows that lie across memory, beside a reduction over them: elements of the next row wait one by one.
+TEST_P(Regressions, OuterReductionsOfTransposedRows) {
+  check(R"(graph across(x: f32[500, 1, 5]) {
+    t = transpose(x, perm=[2, 1, 0])
+    s = softmax(t, axis=2)
+    y = concat(t, mean(s, axis=-3, keepdims=true), axis=0)
+    return y
+  })");
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
