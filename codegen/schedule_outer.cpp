@@ -49,10 +49,17 @@ double registers_per_element(const Kernel& kernel, bool next) {
   return bytes / 4;
 }
 
+// Blocks that a multiprocessor holds, however small they are (CUDA C++ Programming Guide, technical specifications per
+// compute capability).
+int most_blocks(const Target& target) {
+  if (target.sm / 10 == 12 || target.sm == 89) return 24;
+  return target.sm < 80 || target.sm == 86 || target.sm == 87 ? 16 : 32;
+}
+
 // `threads` with the row in their registers, and as many blocks as there are threads resident on the device.
 ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Target& target, int threads, int resident) {
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
-  const int blocks = target.multiprocessors * std::max(1, resident / threads);
+  const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, most_blocks(target));
   schedule.threads = threads;
   schedule.row_elements = static_cast<int>((vectors + threads - 1) / threads) * schedule.vector;
   schedule.walkers = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));

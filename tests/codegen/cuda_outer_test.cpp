@@ -10,6 +10,7 @@
 #include "ir/fusion/plan.h"
 #include "ir/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"
 
 namespace tenon::codegen {
@@ -79,6 +80,16 @@ TEST(CudaOuter, OneBlockWhereRowsComeWhole) {
             "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=216 ahead=2");
 }
 
+// Of 32 threads, fewer blocks than threads would allow: the compiler warns of more.
+TEST(CudaOuter, NoMoreBlocksThanAMultiprocessorHolds) {
+  for (const auto& [arch, most] : {std::pair("sm_75", 16), std::pair("sm_90a", 32), std::pair("sm_120", 24)}) {
+    const Target target = test::cuda_target_for(arch);
+    const Kernel kernel = norm_backward(64, target);
+    EXPECT_LE(std::get<ReduceSchedule>(kernel.schedule).walkers, most * target.multiprocessors) << arch;
+    test::expect_compiles_for(emit_cuda(kernel, target), {arch});
+  }
+}
+
 // A row's two sums share a barrier, behind which others may still read the parts of the row before.
 TEST(CudaOuter, OneBarrierARow) {
   const std::string text = test::kernel_part(emit_cuda(norm_backward(4096, kTarget), kTarget).text);
@@ -96,6 +107,23 @@ TEST(CudaOuter, TheNextRowWaitsInTheWordsOfItsLoads) {
   test::expect_lines(text, {"under_way<bf16, 8, 8> next", "for (u32 row = blockIdx.x; row < 16384; row += 264) {",
                             "= arrived(next", "const u32 ahead = min(row + 264, (u32)16384 - 1);", "= load_now<8, 8>(",
                             "leave_warps(", "__syncthreads();"});
+}
+
+// Rows that lie across memory have no words: their elements wait one by one.
+TEST(CudaOuter, ElementsThatLieApartWaitOneByOne) {
+  test::KernelBuilder build(ir::KernelClass::reduce, {{"i0", 5}, {"r0", 5000, true}});
+  const int in = build.input(DType::f32, {5000, 5}), out = build.output(DType::f32, {5, 5000}),
+            sums = build.output(DType::f32, {5000});
+  const Index i = Index::axis(0), r = Index::axis(1);
+  const InstrId x = build.load(in, i + r * 5);
+  const InstrId scaled = build.map(ir::Op::div, {x, build.reduce_along(1, ir::Op::sum, x)});
+  build.store(out, i * 5000 + r, scaled);
+  build.store(sums, r, build.reduce_along(0, ir::Op::sum, scaled));
+  Kernel kernel = build.kernel;
+  kernel.schedule = choose_schedule(kernel, kTarget);
+  const Source source = emit_cuda(kernel, kTarget);
+  test::expect_lines(source.text, {"pack<float, 4> next0[", "for (u32 row = blockIdx.x;", "x0[c] = next0[c];"});
+  test::expect_compiles_everywhere(source);
 }
 
 TEST(CudaOuter, MoreRowsLieInSharedMemory) {

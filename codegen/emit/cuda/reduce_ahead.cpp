@@ -56,7 +56,8 @@ void ReduceEmitter::take_row() {
   for (InstrId id : waiting_) {
     if (element_level(kernel_, id)) {
       out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", walk_.chunks()));
-      out_.line(fmt::format("x{0}[c] = arrived(next{0}[c]);", id));
+      out_.line(waits_in_words(id) ? fmt::format("x{0}[c] = arrived(next{0}[c]);", id)
+                                   : fmt::format("x{0}[c] = next{0}[c];", id));
       out_.close();
     } else {
       out_.line(
@@ -84,6 +85,10 @@ void ReduceEmitter::next_slot() {
 
 void ReduceEmitter::refill_slot() {
   if (schedule_.bulk) emit_row_copy(fmt::format("row + {}", (schedule_.ahead + 1) * schedule_.walkers), "slot");
+}
+
+bool ReduceEmitter::waits_in_words(InstrId id) const {
+  return width_of(kernel_, kernel_.instr(id).access, points_of({}, waiting_)) != 0;
 }
 
 std::string ReduceEmitter::waiting_type(InstrId id) const {

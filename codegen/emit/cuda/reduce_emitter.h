@@ -64,6 +64,8 @@ class ReduceEmitter {
   void take_row();
   // What is loaded of row number `row`, which is there, into next<id>.
   void emit_waiting(const std::string& row);
+  // Whether next<id> has the words of vector loads, rather than elements that were loaded one by one.
+  bool waits_in_words(InstrId id) const;
   std::string waiting_type(InstrId id) const;
   std::string waiting_load(InstrId id, int vector, int width) const;
   // Row number `row`, if there is one, into slot number `slot` of the ring.
