@@ -198,7 +198,7 @@ std::optional<ValueId> canonical_view(Canonical& c, Draft& draft) {
   return std::nullopt;
 }
 
-// A reduction over extents of 1 gives the one element, but for a real sum (0 + -0 is +0) and an index.
+// A reduction over extents of 1 gives the one element, a real sum that element + 0 (0 + -0 is +0), an index 0.
 std::optional<ValueId> canonical_reduce(Canonical& c, Draft& draft) {
   const ValueId x = draft.operands[0];
   const Shape& shape = c.type(x).shape;
@@ -206,9 +206,12 @@ std::optional<ValueId> canonical_reduce(Canonical& c, Draft& draft) {
   const std::vector<int> axes = reduced_axes(node, static_cast<int>(shape.size()));
   const bool trivial =
       std::all_of(axes.begin(), axes.end(), [&](int axis) { return shape[static_cast<std::size_t>(axis)].is(1); });
-  const bool exact = info(draft.op).yields == Yields::Same && draft.type.dtype == c.type(x).dtype &&
-                     !(draft.op == Op::sum && is_real(draft.type.dtype));
-  if (trivial && exact) return reshape(c, x, draft);
+  if (trivial && info(draft.op).yields == Yields::Index) return c.full(draft.type, std::int64_t{0}, draft.place);
+  if (trivial && info(draft.op).yields == Yields::Same && draft.type.dtype == c.type(x).dtype) {
+    if (draft.op != Op::sum || !is_real(draft.type.dtype)) return reshape(c, x, draft);
+    const ValueId zero = c.full({draft.type.dtype, {}}, 0.0, draft.place);
+    return reshape(c, c.append(Op::add, {x, zero}, {}, draft.place), draft);
+  }
   Attrs attrs{{"axis", Ints(axes.begin(), axes.end())}};
   for (const auto& [name, value] : draft.attrs.items())
     if (name != "axis") attrs.set(name, value);

@@ -111,7 +111,13 @@ const Rewriting kRewritings[] = {
      "return sum(x, axis=[0, 2]) as y"},
     {"AllAxesAreWritten", "x: f32[2, 3]", "return max(x) as y", "return max(x, axis=[0, 1]) as y"},
     {"MaximumOfOneElement", "x: f32[4, 1]", "return max(x, axis=1) as y", "return reshape(x, shape=[4]) as y"},
-    {"RealSumOfOneElementStays", "x: f32[4, 1]", "return sum(x, axis=1) as y", "return sum(x, axis=[1]) as y"},
+    {"RealSumOfOneElement", "x: f32[4, 1]", "return sum(x, axis=1) as y",
+     "return reshape(add(x, full(shape=[], value=0.0, dtype=f32)), shape=[4]) as y"},  // 0 + -0 is +0
+    {"IntegerSumOfOneElement", "x: i32[4, 1]", "return sum(x, axis=1) as y", "return reshape(x, shape=[4]) as y"},
+    {"AnyOfOneElement", "x: bool[4, 1]", "return any(x, axis=1) as y", "return reshape(x, shape=[4]) as y"},
+    {"IndexInOneElement", "x: f32[4, 1]", "return argmax(x, axis=1) as y",
+     "return full(shape=[4], value=0, dtype=i64) as y"},
+    {"SumOfASymbolicExtentStays", "x: f32[4, n]", "return sum(x, axis=1) as y", "return sum(x, axis=[1]) as y"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, Canonicalize, testing::ValuesIn(kRewritings),
