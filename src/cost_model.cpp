@@ -20,6 +20,9 @@ constexpr CostField kFields[] = {
     {"l2_bytes", &ir::CostModel::l2_bytes},
     {"gigaslots_s", &ir::CostModel::gigaslots_s},
     {"tensor_tflops", &ir::CostModel::tensor_tflops},
+    {"lane_tflops", &ir::CostModel::lane_tflops},
+    {"moved_load_slots", &ir::CostModel::moved_load_slots},
+    {"guarded_load_slots", &ir::CostModel::guarded_load_slots},
     {"overlap", &ir::CostModel::overlap},
     {"threads", &ir::CostModel::threads},
     {"block_gb_s", &ir::CostModel::block_gb_s},
@@ -56,16 +59,12 @@ bool read(const std::string& text, ir::CostModel& cost) {
 
 std::span<const CostField> cost_fields() { return kFields; }
 
-ir::CostModel assumed_cost_model(const codegen::Target& target) {
-  return target.kind == codegen::TargetKind::cpu ? ir::cpu_cost_model(target.threads) : ir::CostModel{};
-}
-
 ir::CostModel cost_model(const runtime::Backend& backend, const Options& options) {
   const std::string device = backend.device_name();
   ir::CostModel cost = assumed_cost_model(backend.target());
   if (device.empty() || !options.cache || options.disable.count("calibration")) return cost;
   const auto entry = open_folder(options).load(key_of(backend));
-  if (ir::CostModel kept; entry && read(entry->metadata, kept)) {
+  if (ir::CostModel kept = cost; entry && read(entry->metadata, kept)) {
     cost = kept;
     cost.device = device;
   }

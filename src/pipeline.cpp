@@ -97,6 +97,7 @@ ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options&
   wanted.find_attention = !options.disable.count("attention");
   wanted.siblings = !options.disable.count("siblings");
   wanted.mixed_order = target == codegen::TargetKind::cuda && !options.disable.count("mixed_order");
+  wanted.max_places = options.disable.count("places") ? 0 : wanted.max_places;
   wanted.duplicate = !options.disable.count("duplicate");
   wanted.window = options.disable.count("windows") ? 0 : wanted.window;
   const bool packs = target == codegen::TargetKind::cuda && !options.disable.count("packing");
@@ -120,7 +121,9 @@ ir::Plan plan(const ir::Graph& graph, const std::string& target, const Options& 
     backend = open_backend(target, options);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::no_device) throw;
-    return plan(graph, target_kind(target, options), options);
+    const bool named = target != "auto" && target != "cuda";
+    return plan(graph, target_kind(target, options), options,
+                named ? assumed_cost_model(codegen::cuda_target(target)) : ir::CostModel{});
   }
   return plan(graph, *backend, options);
 }

@@ -23,6 +23,7 @@ constexpr Row kOfPlanner[] = {
     {"siblings", "kernels that share inputs are merged"},
     {"mixed_order", "rows and columns of one tensor are reduced in one kernel (CUDA)"},
     {"duplicate", "what is cheap is computed again rather than stored"},
+    {"places", "a value is stored before views that meet again multiply its loads"},
     {"windows", "pieces of neighbouring kernels are cut anew, exactly"},
     {"packing", "small independent kernels share a launch (CUDA)"},
     {"calibration", "costs are those that were measured on the device"},

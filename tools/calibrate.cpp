@@ -54,7 +54,8 @@ class Calibration {
     cost.bandwidth_gb_s = rate(cost, measure(copy(), {{"n", cpu_ ? 1 << 24 : 1 << 27}}));
     cost.l2_bandwidth_gb_s = cache_rate(cost);
     cost.gigaslots_s = instruction_rate(cost);
-    cost.tensor_tflops = contraction_rate(cost);
+    cost.tensor_tflops = contraction_rate(cost, DType::bf16);
+    cost.lane_tflops = contraction_rate(cost, DType::f32);
     if (cpu_) cost.block_gb_s = std::max(cost.block_gb_s, cost.bandwidth_gb_s / backend_->target().threads);
     return cost;
   }
@@ -108,9 +109,10 @@ class Calibration {
     return measured.estimate.slots / compute_us(cost, measured) * 1e-3;
   }
 
-  double contraction_rate(const ir::CostModel& cost) const {
+  double contraction_rate(const ir::CostModel& cost, DType dtype) const {
     const Measured measured =
-        measure("graph square(a: bf16[n, n], b: bf16[n, n]) {\n  c = matmul(a, b)\n  return c\n}\n",
+        measure(fmt::format("graph square(a: {0}[n, n], b: {0}[n, n]) {{\n  c = matmul(a, b)\n  return c\n}}\n",
+                            name_of(dtype)),
                 {{"n", cpu_ ? 512 : 4096}});
     return measured.estimate.flops / compute_us(cost, measured) * 1e-6;
   }
@@ -163,7 +165,7 @@ int calibrate(const std::string& target, bool json) {
   if (backend->device_name().empty())
     throw Error(ErrorKind::argument, fmt::format("--target {}: there is nothing to measure", target), {},
                 "use --target cpu, cuda or auto");
-  const ir::CostModel assumed, cost = Calibration(backend, options).run();
+  const ir::CostModel assumed = src::assumed_cost_model(backend->target()), cost = Calibration(backend, options).run();
   src::keep_cost_model(*backend, options, cost);
   nlohmann::ordered_json document{{"device", cost.device}};
   std::string text = fmt::format("{}\n{:<20} {:>14} {:>14}\n", cost.device, "", "here", assumed.device);

@@ -15,6 +15,10 @@ namespace {
 
 using ir::Op;
 
+constexpr std::size_t kMostInstructions = 1 << 17;
+constexpr std::size_t kMostCoordinateText = 1 << 16;  // bytes of one element's coordinates and guards
+constexpr std::size_t kMostText = std::size_t{256} << 20;
+
 class Demand {
  public:
   Demand(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain)
@@ -84,9 +88,24 @@ class Demand {
     for (const Index& index : at) key += "," + index.str();
     for (const Guard& guard : guards) key += ";" + guard.index.str() + "<" + guard.bound.str();
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
+    check_size(key.size());
     const InstrId id = compute(value, at, guards);
     known_.emplace(std::move(key), id);
     return id;
+  }
+
+  // The planner bounds what a kernel computes again at other places (PlanOptions::max_places). Where it was told not
+  // to, or counts otherwise, this ends what would take all memory.
+  void check_size(std::size_t coordinates) {
+    written_out_ += coordinates;
+    if (coordinates <= kMostCoordinateText && written_out_ <= kMostText && kernel_.body.size() <= kMostInstructions)
+      return;
+    throw Error(
+        ErrorKind::resource,
+        fmt::format("a kernel of '{}' needs its values at too many places: it has more than {} instructions, or "
+                    "coordinates that would fill {} MB",
+                    graph_.name, kMostInstructions, kMostText >> 20),
+        {}, "leave 'places' switched on (tenon switches), or return a value on the way, which is then stored");
   }
 
   InstrId compute(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& guards) {
@@ -415,6 +434,7 @@ class Demand {
   std::map<ir::ValueId, int> read_, written_;
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;
+  std::size_t written_out_ = 0;  // bytes of its keys
 };
 
 }  // namespace

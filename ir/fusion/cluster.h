@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,15 +29,17 @@ struct Result {
 struct Cluster {
   KernelClass kernel_class = KernelClass::map;
   Domain domain;
-  std::vector<NodeId> nodes;    ///< computed nodes, in no order; what is cloned is added at the end
-  int node_count = 0;           ///< of them; also where a piece of a larger cluster no longer lists them
-  std::vector<Read> reads;      ///< by value
-  std::vector<Result> results;  ///< by value: those that may be needed outside
-  int depth = 0;                ///< nodes, cloned ones too, that may need one another's results in turn, at most
-  std::vector<Layout> places;   ///< the distinct layouts of what it reduces and contracts, needed outside or not
-  double slots = 0;             ///< lane instructions of one run
-  double flops = 0;             ///< of contractions
-  bool persistent = false;      ///< rows are needed again after their reduction: one block (or cluster) holds a row
+  std::vector<NodeId> nodes;                ///< computed nodes, in no order; what is cloned is added at the end
+  int node_count = 0;                       ///< of them; also where a piece of a larger cluster no longer lists them
+  std::vector<Read> reads;                  ///< by value
+  std::vector<Result> results;              ///< by value: those that may be needed outside
+  std::vector<Layout> places;               ///< the distinct layouts of what it reduces and contracts
+  int depth = 0;                            ///< nodes, cloned ones too, that may need one another's results in turn
+  int repeats = 0;                          ///< nodes computed again, at other places than the first
+  double slots = 0;                         ///< lane instructions of one run
+  double flops = 0;                         ///< of contractions
+  double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
+  bool persistent = false;  ///< rows are needed again after their reduction: one block (or cluster) holds a row
   bool random = false;
   Attention attention;
 
@@ -80,11 +83,15 @@ struct AttentionSearch {
 };
 AttentionSearch find_attention(const Context& context);
 
+/// Marks views to be stored (no longer cloned) whose operands a kernel would read at too many places through them.
+void store_meeting_views(Context& context);
+
 /// One cluster for each node that is computed, for each attention, and for each result that is only a view.
 std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch& attention);
 
-/// The cluster that computes `root` alone from `from_memory` values by maps; its domain is the shape of `root`.
-Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes);
+/// The cluster that computes `root` alone by the maps `nodes`; its domain is the shape of `root`. Nothing where that
+/// repeats more than options.max_places.
+std::optional<Cluster> map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes);
 
 /// One of Cluster::places, unless it is there already.
 void add_place(std::vector<Layout>& places, const Layout& layout);
@@ -95,6 +102,12 @@ bool is_outer(const Domain& domain, const Layout& layout);
 
 /// The axes that a reduction or contraction combines in a cluster or group of this class and domain.
 Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domain& domain, NodeId first_matmul);
+
+/// The loops of a kernel that computes the node alone.
+Domain domain_of(const Graph& graph, const Node& node);
+
+/// Places at which the cluster computes and loads values beyond one for each.
+int repeats_of(const Cluster& cluster);
 
 /// Shape without extents of 1.
 Shape without_ones(const Shape& shape);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/fusion/cluster.h"
 #include "ir/fusion/roofline.h"
@@ -12,8 +13,9 @@ namespace {
 
 constexpr double kTile = 128;  // rows or columns of a result that share one load of an operand
 
-constexpr double kLoadSlots = 1;          // a vectorised load, for each element
-constexpr double kFragmentLoadSlots = 4;  // in the layout that tensor cores give a result
+constexpr double kLoadSlots = 1;           // a vectorised load, for each element
+constexpr double kWholeGuardShare = 0.25;  // of a condition's price where it holds for whole vectors
+constexpr double kFragmentLoadSlots = 4;   // in the layout that tensor cores give a result
 
 // How often a contraction's operand is loaded again: once for each tile along the axes that it does not vary along.
 double reloads(const Context& context, const Domain& domain, std::uint32_t depends) {
@@ -31,28 +33,51 @@ double points_along(const Context& context, const Domain& domain, std::uint32_t 
   return product;
 }
 
+// Instructions of one element's load: what does not run along the kernel's own innermost axis is no vector, and a
+// condition is computed with each.
+double slots_of_load(const CostModel& cost, const Cluster& cluster, const Layout& layout) {
+  if (cluster.holds_contraction()) return kFragmentLoadSlots;
+  if (layout.empty()) return kLoadSlots;
+  const int inner = layout.back().axis;
+  if (inner == kGuarded) return cost.guarded_load_slots;
+  const double load = inner == kMoved ? cost.moved_load_slots : kLoadSlots;
+  return is_guarded(layout) ? load + kWholeGuardShare * cost.guarded_load_slots : load;
+}
+
 // Instructions that bring operands into registers.
 double load_slots(const Context& context, const Cluster& cluster) {
   double slots = 0;
   for (const Read& read : cluster.reads)
     for (const Layout& layout : read.layouts)
       if (!is_operand(cluster, layout))
-        slots +=
-            evaluations(context, cluster, layout) * (cluster.holds_contraction() ? kFragmentLoadSlots : kLoadSlots);
+        slots += evaluations(context, cluster, layout) * slots_of_load(context.options.cost, cluster, layout);
   return slots;
 }
 
-// Rows that the blocks of a row cannot hold are read a second time: from the cache, if all of them fit there.
-double reread_us(const Context& context, const Cluster& cluster, double rows) {
-  const CostModel& cost = context.options.cost;
+double row_bytes(const Context& context, const Cluster& cluster) {
   const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
   double bytes = 0;
   for (const Read& read : cluster.reads)
     if (std::any_of(read.layouts.begin(), read.layouts.end(),
                     [&](const Layout& layout) { return (depends_of(layout) & reduced) != 0; }))
       bytes += bytes_of(context, cluster, read);
-  if (bytes / rows <= cost.row_blocks * cost.row_block_bytes) return 0;
-  return bytes_us(bytes, bytes <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s);
+  return bytes;
+}
+
+// Traffic of a kernel that needs its rows again after their reduction. One block holds a row; a longer one as many as
+// it takes, a power of two, together; what no number of blocks can hold is read by one block and read again, from the
+// cache if all rows fit there.
+double persistent_us(const Context& context, const Cluster& cluster, double bytes) {
+  const CostModel& cost = context.options.cost;
+  const double rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
+  const double again = row_bytes(context, cluster);
+  const double blocks = std::exp2(std::ceil(std::log2(std::max(1.0, again / rows / cost.row_block_bytes))));
+  const bool held = blocks <= cost.row_blocks;
+  const double reach = rows * (held ? blocks : 1) * cost.block_gb_s;
+  const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reach));
+  if (held) return us;
+  const double from = again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
+  return us + bytes_us(again, std::min(from, reach));
 }
 
 // Reductions over the kept axes leave one number for each block and element of a row, which a second function combines.
@@ -116,14 +141,11 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   Estimate estimate;
   estimate.bytes = bytes;
   estimate.flops = cluster.flops;
+  estimate.tensor_flops = cluster.tensor_flops;
+  estimate.lane_flops = cluster.lane_flops;
   estimate.slots = cluster.slots + load_slots(context, cluster);
-  double bandwidth = cost.bandwidth_gb_s;
-  if (cluster.persistent) {
-    const double rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
-    bandwidth = std::min(bandwidth, rows * cost.row_blocks * cost.block_gb_s);
-    estimate.memory_us = reread_us(context, cluster, rows);
-  }
-  estimate.memory_us += bytes_us(bytes, bandwidth);
+  estimate.memory_us =
+      cluster.persistent ? persistent_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s);
   estimate.compute_us = arithmetic_us(cost, estimate);
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);
@@ -139,7 +161,9 @@ double time_of(const Context& context, const Cluster& cluster, double bytes) {
 namespace tenon::ir {
 
 double arithmetic_us(const CostModel& cost, const Estimate& estimate) {
-  return std::max(estimate.slots / (cost.gigaslots_s * 1e3), estimate.flops / (cost.tensor_tflops * 1e6));
+  const double contraction_us =
+      estimate.tensor_flops / (cost.tensor_tflops * 1e6) + estimate.lane_flops / (cost.lane_tflops * 1e6);
+  return std::max(estimate.slots / (cost.gigaslots_s * 1e3), contraction_us);
 }
 
 Roofline roofline(const CostModel& cost, const Estimate& estimate) {
@@ -156,7 +180,7 @@ CostModel cpu_cost_model(int cores) {
   cost.l2_bandwidth_gb_s = 2.5 * cost.bandwidth_gb_s;
   cost.l2_bytes = 16e6;
   cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
-  cost.tensor_tflops = 2 * cost.gigaslots_s * 1e-3;
+  cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.threads = count * kLanes;
   cost.block_gb_s = kCoreGbS;
   cost.row_blocks = 1;

@@ -92,9 +92,10 @@ Layout moving_view_layout(const Graph& graph, NodeId id, std::size_t operand, co
   const Shape& shape = graph.type(node.operands[operand]).shape;
   const std::vector<Layout> parts = pieces(result, graph.type(node.results[0]).shape);
   const std::vector<bool> moves = moved_axes(graph, node);
+  const int kind = node.op == Op::pad || node.op == Op::concat ? kGuarded : kMoved;
   std::vector<Layout> all;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    all.push_back(moves[i] ? Layout{moved(parts[i], shape[i], coordinate_id(id, operand, i))} : parts[i]);
+    all.push_back(moves[i] ? Layout{moved(parts[i], shape[i], coordinate_id(id, operand, i), kind)} : parts[i]);
   return concatenated(all);
 }
 
@@ -164,7 +165,7 @@ std::optional<Layout> viewed_layout(const Graph& graph, const Node& node, const 
 void demand(const Graph& graph, ValueId value, const Layout& layout, const std::function<bool(ValueId)>& from_memory,
             const Combined& combined, Needs& needs) {
   std::vector<std::pair<ValueId, Layout>> pending{{value, layout}};  // a stack: groups may be deep
-  while (!pending.empty()) {
+  while (!pending.empty() && needs.left > 0) {
     auto [next, at] = std::move(pending.back());
     pending.pop_back();
     const bool read = from_memory(next);
@@ -172,6 +173,7 @@ void demand(const Graph& graph, ValueId value, const Layout& layout, const std::
     if (read && layouts.empty()) needs.read_order.push_back(next);
     if (std::find(layouts.begin(), layouts.end(), at) != layouts.end()) continue;
     layouts.push_back(at);
+    --needs.left;
     if (read) continue;
     const NodeId id = graph.value(next).producer;
     const Node& node = graph.node(id);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -23,9 +24,10 @@ std::optional<Layout> viewed_layout(const Graph& graph, const Node& node, const 
 /// What a walk from the outputs of a group back to memory meets: each value with the distinct layouts at which it is
 /// needed, in the order found.
 struct Needs {
-  std::map<ValueId, std::vector<Layout>> read;      ///< taken from memory
-  std::map<ValueId, std::vector<Layout>> computed;  ///< computed in the group
-  std::vector<ValueId> read_order;                  ///< first use, depth first
+  std::map<ValueId, std::vector<Layout>> read;                 ///< taken from memory
+  std::map<ValueId, std::vector<Layout>> computed;             ///< computed in the group
+  std::vector<ValueId> read_order;                             ///< first use, depth first
+  std::size_t left = std::numeric_limits<std::size_t>::max();  ///< layouts that the walk may still add; at 0 it ended
 };
 
 /// Adds what `value` at `layout` needs. `from_memory(v)` says where the walk stops.

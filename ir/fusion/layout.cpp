@@ -9,7 +9,28 @@
 namespace tenon::ir::fusion {
 namespace {
 
+constexpr int kMostTerms = 1 << 20;  // what is counted of a coordinate; more is too many anyway
+
 bool plain(const Digit& digit) { return digit.axis >= 0; }
+
+std::int64_t mixed(std::int64_t id, std::int64_t with) {
+  auto bits = (static_cast<std::uint64_t>(id) ^ static_cast<std::uint64_t>(with)) * 0x9e3779b97f4a7c15U;
+  bits ^= bits >> 29;
+  return static_cast<std::int64_t>(bits >> 1);
+}
+
+// `id` of a coordinate that varies with `layout`, told apart by the moves that are in it: views behind views.
+std::int64_t moved_by(std::int64_t id, const Layout& layout) {
+  for (const Digit& digit : layout)
+    if (!plain(digit)) id = mixed(id, digit.divisor.constant());
+  return id;
+}
+
+int all_terms(const Layout& layout) {
+  int terms = 0;
+  for (const Digit& digit : layout) terms = std::min(kMostTerms, terms + digit.terms);
+  return terms;
+}
 
 // Takes digits of `extent` elements from the inner end of `layout`; nothing when that would cut within a digit
 // unevenly.
@@ -47,6 +68,21 @@ struct Piece {
   const Digit* digit;
   const Layout* image;
 };
+
+// A digit of the domain `from` that is no digit of the other.
+Digit elsewhere(const Digit& digit, const Domain& from, const AxisMap& map) {
+  Layout image;  // of the axes along which it varies
+  int longest = 1;
+  for (int axis = 0; axis < from.rank(); ++axis)
+    if (const auto& of_axis = map[static_cast<std::size_t>(axis)]; (digit.depends >> axis & 1U) != 0 && of_axis) {
+      image.insert(image.end(), of_axis->begin(), of_axis->end());
+      longest = std::max(longest, all_terms(*of_axis));
+    }
+  const std::int64_t id = plain(digit) ? -100 - digit.axis : digit.divisor.constant();
+  Digit other = moved(image, digit.extent, id, plain(digit) ? kMoved : digit.axis);
+  other.terms = static_cast<int>(std::min<std::int64_t>(kMostTerms, std::int64_t{digit.terms} * longest));
+  return other;
+}
 
 // The image of a whole axis from the images of its digits, or nothing unless they tile it.
 std::optional<Layout> joined(std::vector<Piece> digits, const Dim& extent) {
@@ -99,6 +135,17 @@ std::uint32_t depends_of(const Layout& layout) {
 
 bool is_plain(const Layout& layout) { return std::all_of(layout.begin(), layout.end(), plain); }
 
+int terms_of(const Layout& layout) {
+  int terms = 0;
+  for (const Digit& digit : layout)
+    if (!plain(digit)) terms = std::max(terms, digit.terms);
+  return terms;
+}
+
+bool is_guarded(const Layout& layout) {
+  return std::any_of(layout.begin(), layout.end(), [](const Digit& digit) { return digit.axis == kGuarded; });
+}
+
 bool is_gathered(const Layout& layout) {
   return std::any_of(layout.begin(), layout.end(), [](const Digit& digit) { return digit.axis == kGathered; });
 }
@@ -117,14 +164,18 @@ std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& s
 
 std::vector<Layout> pieces(const Layout& layout, const Shape& shape) {
   if (auto exact = segments(layout, shape)) return *exact;
+  std::int64_t cut = -1;  // which digits are cut unevenly
+  for (const Digit& digit : layout)
+    if (digit.extent.is_constant()) cut = mixed(cut, digit.extent.constant());
   std::vector<Layout> result;
   for (std::size_t i = 0; i < shape.size(); ++i)
-    result.push_back({moved(layout, shape[i], -1 - static_cast<std::int64_t>(i))});
+    result.push_back({moved(layout, shape[i], mixed(cut, static_cast<std::int64_t>(i)))});
   return result;
 }
 
 Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind) {
-  return {kind, Dim(id), extent, depends_of(layout)};
+  if (kind == kMoved && is_guarded(layout)) kind = kGuarded;
+  return {kind, Dim(moved_by(id, layout)), extent, depends_of(layout), std::max(1, all_terms(layout))};
 }
 
 Layout concatenated(const std::vector<Layout>& pieces) {
@@ -163,10 +214,6 @@ bool is_identity(const AxisMap& map, const Domain& from, const Domain& to) {
 Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) {
   Layout result;
   for (const Digit& digit : layout) {
-    std::uint32_t depends = 0;
-    for (int axis = 0; axis < from.rank(); ++axis)
-      if ((digit.depends >> axis & 1U) != 0 && map[static_cast<std::size_t>(axis)])
-        depends |= depends_of(*map[static_cast<std::size_t>(axis)]);
     std::optional<std::vector<Layout>> cut;
     if (plain(digit)) {
       const auto& image = map[static_cast<std::size_t>(digit.axis)];
@@ -181,9 +228,7 @@ Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) 
     if (cut) {
       result.insert(result.end(), (*cut)[1].begin(), (*cut)[1].end());
     } else {
-      const int kind = digit.axis == kGathered ? kGathered : kMoved;
-      const Dim id = plain(digit) ? Dim(-100 - digit.axis) : digit.divisor;
-      result.push_back({kind, id, digit.extent, depends});
+      result.push_back(elsewhere(digit, from, map));
     }
   }
   return normalized(result);

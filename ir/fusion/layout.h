@@ -10,8 +10,9 @@
 namespace tenon::ir::fusion {
 
 /// Digits that are no plain digit of the domain; `divisor` then tells one such coordinate from another.
-inline constexpr int kMoved = -1;     ///< slice, flip, pad, concat: another element of the same row
+inline constexpr int kMoved = -1;     ///< slice, flip: another element of the same row
 inline constexpr int kGathered = -2;  ///< take: an element that an index value picks
+inline constexpr int kGuarded = -3;   ///< pad, concat: another element of the row, where a condition holds
 
 /// The axes of a group: kept ones first.
 struct Domain {
@@ -30,9 +31,12 @@ Layout normalized(const Layout& layout);
 
 /// The axes along which the layout varies, as bits.
 std::uint32_t depends_of(const Layout& layout);
+/// Atoms of the longest coordinate that is no plain digit.
+int terms_of(const Layout& layout);
 /// Whether every digit is a plain one.
 bool is_plain(const Layout& layout);
 bool is_gathered(const Layout& layout);
+bool is_guarded(const Layout& layout);
 
 /// `layout` cut into one piece for each extent of `shape`; nothing when the boundaries do not meet.
 std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& shape);
@@ -40,7 +44,8 @@ std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& s
 /// The pieces of `layout` for each extent of `shape`, with the whole layout behind every piece when it cannot be cut.
 std::vector<Layout> pieces(const Layout& layout, const Shape& shape);
 
-/// One digit of `extent` that varies with `layout` but is none of its digits; `id` identifies the coordinate.
+/// One digit of `extent` that varies with `layout` but is none of its digits; `id` identifies what was done to it, the
+/// digit also knows by what other moves the layout came about. Behind a condition it stays behind one.
 Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind = kMoved);
 
 Layout concatenated(const std::vector<Layout>& pieces);

@@ -26,9 +26,51 @@ std::string describe(const Domain& domain) {
   return fmt::format("{} x {}", extents(domain, 0, domain.kept), extents(domain, domain.kept, domain.rank()));
 }
 
+namespace {
+
+int longest_coordinate(const Cluster& cluster) {
+  int longest = 0;
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) longest = std::max(longest, terms_of(layout));
+  return longest;
+}
+
+}  // namespace
+
 Verdict different_domain(const Cluster& a, const Cluster& b) {
+  const std::string one = describe(a.domain), other = describe(b.domain);
   return no("different-domain",
-            fmt::format("one runs over {}, the other over {}", describe(a.domain), describe(b.domain)));
+            one == other ? fmt::format("both run over {}, but a point of one needs other points of the other", one)
+                         : fmt::format("one runs over {}, the other over {}", one, other));
+}
+
+int repeats_of(const Cluster& cluster) {
+  auto places = cluster.repeats;
+  for (const Read& read : cluster.reads) places += static_cast<int>(read.layouts.size()) - 1;
+  return places;
+}
+
+Verdict check_places(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
+  const int limit = context.options.max_places;
+  if (limit <= 0) return {};
+  const int places = repeats_of(merged);
+  if (places > limit && places > std::max(repeats_of(a), repeats_of(b))) {
+    const auto widest = std::max_element(merged.reads.begin(), merged.reads.end(), [](const Read& x, const Read& y) {
+      return x.layouts.size() < y.layouts.size();
+    });
+    const std::string of = widest == merged.reads.end() || widest->layouts.size() < 2
+                               ? ""
+                               : fmt::format(", {} at {}", name(context, widest->value), widest->layouts.size());
+    return no("too-many-places", fmt::format("one kernel would compute or load values again at {} other places{}; the "
+                                             "limit is {}",
+                                             places, of, limit));
+  }
+  const int most = std::max({limit, longest_coordinate(a), longest_coordinate(b)});
+  if (const int longest = longest_coordinate(merged); longest > most)
+    return no("too-many-places", fmt::format("a coordinate would be an expression of {} terms, through views that do "
+                                             "not divide; the limit is {}",
+                                             longest, limit));
+  return {};
 }
 
 void add_read(std::vector<Read>& reads, ValueId value, const Layout& layout) {

@@ -18,6 +18,11 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
 Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
                const NeededElsewhere& elsewhere, Cluster& merged);
 
+/// The same where each axis of `consumer` is the one of `producer` that `axes` says. What a consumer reads of the
+/// producer's results must be plain.
+Verdict extend_along(const Context& context, const Cluster& producer, const Cluster& consumer, const AxisMap& axes,
+                     const NeededElsewhere& elsewhere, Cluster& merged);
+
 /// `guest` on the domain of `host`, whose axes it shares by what both read.
 Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged);
 
@@ -34,6 +39,9 @@ std::string extents(const Domain& domain, int first, int last);
 std::string describe(const Domain& domain);
 
 Verdict different_domain(const Cluster& a, const Cluster& b);
+
+/// Whether `merged`, the two as one kernel, repeats no more than the limit, or no more than one of them does already.
+Verdict check_places(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged);
 
 /// Layouts of one domain on another: most often the axes are the same, and nothing changes.
 class Rebase {

@@ -39,13 +39,7 @@ Verdict check_prologue(const Context& context, const Cluster& producer, ValueId 
 
 // A coordinate along `axis` that `layout` does not give as digits of its own.
 Digit elsewhere_on(const Layout& layout, const Domain& domain, int axis) {
-  auto id = static_cast<std::uint64_t>(axis);
-  for (const Digit& digit : layout)  // whose own numbers are of this kind where views stand behind views
-    if (digit.axis < 0) {
-      id = (id ^ static_cast<std::uint64_t>(digit.divisor.constant())) * 0x9e3779b97f4a7c15U;
-      id ^= id >> 29;
-    }
-  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], static_cast<std::int64_t>(id >> 1));
+  return moved(layout, domain.extents[static_cast<std::size_t>(axis)], axis);
 }
 
 }  // namespace
@@ -60,6 +54,8 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.persistent = consumer.persistent;
   merged.slots = consumer.slots;
   merged.flops = consumer.flops;
+  merged.tensor_flops = consumer.tensor_flops;
+  merged.lane_flops = consumer.lane_flops;
   merged.random = producer.random || consumer.random;
   merged.node_count = producer.node_count + consumer.node_count;
   merged.depth = producer.depth + consumer.depth;
@@ -100,10 +96,13 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
     if (store == maps.end()) return different_domain(producer, consumer);
     add_result(merged.results, {result.value, Rebase(producer.domain, consumer.domain, *store)(result.layout), false});
   }
+  merged.repeats = consumer.repeats + static_cast<int>(maps.size()) * (producer.repeats + producer.node_count) -
+                   (maps.empty() ? 0 : producer.node_count);
   for (const AxisMap& map : maps) {
     const Rebase rebase(producer.domain, consumer.domain, map);
     for (const Read& read : producer.reads)
       for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+    if (Verdict verdict = check_places(context, producer, consumer, merged); !verdict.legal()) return verdict;
   }
   return check_outer_reads(context, merged);
 }

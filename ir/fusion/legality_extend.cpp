@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "ir/fusion/legality.h"
 
@@ -31,6 +32,54 @@ void learn_from_reads(const Cluster& host, const Cluster& guest, AxisMap& axes) 
         break;
       }
   }
+}
+
+// The axis along which alone a moved digit varies, where it takes the elements of that whole axis; -1 otherwise.
+int moved_along(const Digit& digit) {
+  const bool one = digit.depends != 0 && (digit.depends & (digit.depends - 1)) == 0;
+  return digit.axis < 0 && one ? std::countr_zero(digit.depends) : -1;
+}
+
+// Both read a value through the same views, a concat or a take, say: the axes along which they move are the same.
+void learn_from_moves(const Domain& host, const Layout& on_host, const Domain& guest, const Layout& on_guest,
+                      AxisMap& axes) {
+  if (on_host.size() != on_guest.size()) return;
+  for (std::size_t i = 0; i < on_host.size(); ++i) {
+    const int from = moved_along(on_guest[i]), to = moved_along(on_host[i]);
+    if (from < 0 || to < 0 || on_host[i].axis != on_guest[i].axis || on_host[i].divisor != on_guest[i].divisor)
+      continue;
+    if (host.extents[static_cast<std::size_t>(to)] != guest.extents[static_cast<std::size_t>(from)]) continue;
+    if (auto& image = axes[static_cast<std::size_t>(from)]; !image) image = host.axes(to, to + 1);
+  }
+}
+
+// Axes that no value names digit for digit: what moves along them tells, else those left over on both sides are the
+// same in their order. Any choice is right: what is computed at a point follows from the point, and whether results
+// are needed where they are made is checked with the axes that are chosen.
+void learn_the_rest(const Cluster& host, const Cluster& guest, AxisMap& axes) {
+  for (const Read& read : guest.reads)
+    if (const Read* same = host.find_read(read.value))
+      for (const Layout& layout : read.layouts)
+        for (const Layout& other : same->layouts) {
+          if (complete(axes)) return;
+          learn(axes, align(other, layout, guest.domain));
+          learn_from_moves(host.domain, other, guest.domain, layout, axes);
+        }
+  std::uint32_t taken = 0;
+  for (const auto& image : axes)
+    if (image) taken |= depends_of(*image);
+  std::vector<std::size_t> open;
+  for (std::size_t axis = 0; axis < axes.size(); ++axis)
+    if (!axes[axis]) open.push_back(axis);
+  std::size_t next = 0;
+  AxisMap filled = axes;
+  for (int axis = 0; axis < host.domain.rank(); ++axis) {
+    const Dim& extent = host.domain.extents[static_cast<std::size_t>(axis)];
+    if ((taken >> axis & 1U) != 0 || extent.is(1)) continue;
+    if (next == open.size() || guest.domain.extents[open[next]] != extent) return;
+    filled[open[next++]] = host.domain.axes(axis, axis + 1);
+  }
+  if (next == open.size()) axes = filled;
 }
 
 // How a guest lies on its host.
@@ -88,8 +137,11 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
                     reads_along_rows(host);
   if (!fits)
     return no("different-reduced-axes",
-              fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
-                          extents(b, b.kept, b.rank()), describe(b)));
+              describe(a) == describe(b)
+                  ? fmt::format("both reduce {} of {}, but in another order of the elements that both read",
+                                extents(a, a.kept, a.rank()), describe(a))
+                  : fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
+                                extents(b, b.kept, b.rank()), describe(b)));
   const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late; });
   const auto sums = static_cast<double>(outer_results(host) + made);
   if ((sums + 1) * static_cast<double>(length.constant()) > context.options.cost.outer_elements)
@@ -114,8 +166,12 @@ Verdict check_axes(const Context& context, const Cluster& host, const Cluster& g
     return no("outer-needed", fmt::format("it needs what is known when all of {} was read", describe(a)));
   }
   if (!storable(host, image_of(axes)))
-    return no("other-layout",
-              fmt::format("the points {} of one do not run along the axes {} of the other", describe(b), describe(a)));
+    return no(
+        "other-layout",
+        describe(a) == describe(b)
+            ? fmt::format("both run over {}, but a point of one does not need what is at the same point of the other",
+                          describe(a))
+            : fmt::format("the points {} of one do not run along the axes {} of the other", describe(b), describe(a)));
   if (guest.kernel_class != KernelClass::reduce || runs_along(a, a.kept, a.rank(), axes, b.kept, b.rank())) return {};
   order = Order::mixed;
   return check_mixed(context, host, guest, axes);
@@ -141,9 +197,12 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.attention = host.attention;
   merged.slots = host.slots + guest.slots;
   merged.flops = host.flops;
+  merged.tensor_flops = host.tensor_flops;
+  merged.lane_flops = host.lane_flops;
   merged.random = host.random || guest.random;
   merged.node_count = host.node_count + guest.node_count;
   merged.depth = host.depth + guest.depth;
+  merged.repeats = host.repeats + guest.repeats;
   merged.persistent =
       host.persistent || guest.persistent || order == Order::mixed || (late && covers_reduced(host, axes));
   merged.reads = host.reads;
@@ -183,12 +242,9 @@ Verdict check_outer_reads(const Context& context, const Cluster& cluster) {
 Verdict extend(const Context& context, const Cluster& producer, const Cluster& consumer,
                const NeededElsewhere& elsewhere, Cluster& merged) {
   AxisMap axes(static_cast<std::size_t>(consumer.domain.rank()));
-  bool late = false, of_outer = false;
   for (const Read& read : consumer.reads) {
     const Result* made = producer.find_result(read.value);
     if (made == nullptr) continue;
-    late = late || made->late;
-    of_outer = of_outer || (producer.kernel_class == KernelClass::reduce && is_outer(producer.domain, made->layout));
     if (is_gathered(read.layouts[0]))
       return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
                                               name(context, read.value)));
@@ -200,6 +256,18 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
     learn(axes, align(made->layout, read.layouts[0], consumer.domain));
   }
   learn_from_reads(producer, consumer, axes);
+  if (!complete(axes)) learn_the_rest(producer, consumer, axes);
+  return extend_along(context, producer, consumer, axes, elsewhere, merged);
+}
+
+Verdict extend_along(const Context& context, const Cluster& producer, const Cluster& consumer, const AxisMap& axes,
+                     const NeededElsewhere& elsewhere, Cluster& merged) {
+  bool late = false, of_outer = false;
+  for (const Read& read : consumer.reads)
+    if (const Result* made = producer.find_result(read.value)) {
+      late = late || made->late;
+      of_outer = of_outer || (producer.kernel_class == KernelClass::reduce && is_outer(producer.domain, made->layout));
+    }
   Order order = Order::same;
   if (Verdict verdict = check_axes(context, producer, consumer, axes, of_outer, order); !verdict.legal())
     return verdict;
@@ -210,17 +278,18 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
   if (Verdict verdict = join(context, producer, consumer, axes, order, late, merged); !verdict.legal()) return verdict;
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
-  return {};
+  return check_places(context, producer, consumer, merged);
 }
 
 Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged) {
   AxisMap axes(static_cast<std::size_t>(guest.domain.rank()));
   learn_from_reads(host, guest, axes);
+  if (!complete(axes)) learn_the_rest(host, guest, axes);
   Order order = Order::same;
   if (Verdict verdict = check_axes(context, host, guest, axes, false, order); !verdict.legal()) return verdict;
   if (Verdict verdict = join(context, host, guest, axes, order, false, merged); !verdict.legal()) return verdict;
   for (const Result& result : host.results) add_result(merged.results, result);
-  return {};
+  return check_places(context, host, guest, merged);
 }
 
 }  // namespace tenon::ir::fusion

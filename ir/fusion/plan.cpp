@@ -118,7 +118,8 @@ Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<st
   plan.graph = cut_concats(prepared(graph, disabled_passes), static_cast<std::size_t>(options.max_pointers));
   plan.cost = options.cost;
   separate_outputs(plan.graph);
-  const Context context(plan.graph, options);
+  Context context(plan.graph, options);
+  store_meeting_views(context);
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(context);
   Partition partition = make_partition(context, seed_clusters(context, attention));

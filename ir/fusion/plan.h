@@ -22,6 +22,7 @@ struct Digit {
   Dim divisor = 1;
   Dim extent = 1;
   std::uint32_t depends = 0;  ///< bit a: varies along axis a
+  int terms = 1;              ///< inside the planner: atoms of the coordinate, which views that do not divide multiply
   bool operator==(const Digit&) const = default;
 };
 
@@ -54,11 +55,14 @@ struct CostModel {
   double l2_bytes = 30e6;           ///< that such data may take
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
+  double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
+  double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)
+  double guarded_load_slots = 12;   ///< and of one behind a condition (pad, concat), with the condition
   double overlap = 0.05;            ///< share of the shorter of M and C that the longer one does not hide
   double threads = 132 * 2048;      ///< resident at once: each computes what is the same for all elements
   double block_gb_s = 56;           ///< bandwidth that one block can draw
-  double row_blocks = 8;            ///< blocks that can hold one row together
-  double row_block_bytes = 200e3;   ///< of a row that each of them can hold; longer rows are read again
+  double row_blocks = 4;            ///< blocks that can hold one row together; a longer one is read again by one block
+  double row_block_bytes = 200e3;   ///< of a row that each of them can hold
   double outer_elements = 24576;    ///< of a row and of the sums over rows beside it that a block can keep
   double outer_blocks = 264;        ///< such blocks, each with sums of its own that are then combined
   bool operator==(const CostModel&) const = default;
@@ -69,12 +73,14 @@ CostModel cpu_cost_model(int cores);
 
 /// What the planner predicts of one kernel at the typical binding.
 struct Estimate {
-  double us = 0;          ///< the whole kernel, launch included
-  double memory_us = 0;   ///< M
-  double compute_us = 0;  ///< C
-  double bytes = 0;       ///< read plus written, each element once
-  double slots = 0;       ///< lane instructions, loads included
-  double flops = 0;       ///< of contractions
+  double us = 0;            ///< the whole kernel, launch included
+  double memory_us = 0;     ///< M
+  double compute_us = 0;    ///< C
+  double bytes = 0;         ///< read plus written, each element once
+  double slots = 0;         ///< lane instructions, loads included
+  double flops = 0;         ///< of contractions
+  double tensor_flops = 0;  ///< of them, those of tensor cores; tf32 counts twice, as it takes twice the time
+  double lane_flops = 0;    ///< and those of plain lanes; f64 counts twice
 };
 
 /// One kernel's share of the graph. Views, literals and cheap values may belong to several groups: they are computed
@@ -142,6 +148,8 @@ struct PlanOptions {
   int max_pointers = 128;    ///< and those that one operator takes through the views before it: beyond, some of these
                              ///< are stored, and concats of more operands are cut
   int max_nodes = 1024;      ///< computed nodes of one kernel
+  int max_places = 128;      ///< values that one kernel computes or loads again, at other places than the first, before
+                             ///< it stores them (views that meet again multiply them); 0: no limit
   int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no

@@ -122,13 +122,14 @@ class Recompute {
   bool try_cone(int cluster, ValueId value, const Cone& cone) {
     if (cone.nodes.empty() || !has_room(partition_.at(cluster), cone)) return false;
     const auto& readers = partition_.readers[static_cast<std::size_t>(value)];
-    const Cluster copy = map_cluster(context_, value, cone.nodes);
+    const std::optional<Cluster> copy = map_cluster(context_, value, cone.nodes);
+    if (!copy) return false;
     const auto nowhere = [](ValueId) { return false; };
     std::vector<Cluster> merged(readers.size());
     double saved = saved_by_maker(cluster, value, cone);
     for (std::size_t i = 0; i < readers.size(); ++i) {
       const Cluster& reader = partition_.at(readers[i]);
-      if (!fuse_consumer(context_, copy, reader, nowhere, merged[i]).legal()) return false;
+      if (!fuse_consumer(context_, *copy, reader, nowhere, merged[i]).legal()) return false;
       saved += time_of(context_, reader, bytes_of(context_, reader)) -
                time_of(context_, merged[i], bytes_of(context_, merged[i]));
     }

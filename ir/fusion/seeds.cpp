@@ -1,6 +1,7 @@
 // The clusters that merging starts from: one for each computed node, with what it reads through the views and cloned
 // values in front of it.
 #include <algorithm>
+#include <limits>
 
 #include "ir/build.h"
 #include "ir/check.h"
@@ -32,23 +33,10 @@ Domain contract_domain(const Graph& graph, const Node& node) {
   return domain;
 }
 
-Domain domain_of(const Graph& graph, const Cluster& cluster, NodeId root) {
-  const Node& node = graph.node(root);
-  switch (cluster.kernel_class) {
-    case KernelClass::map: {
-      Domain domain{without_ones(graph.type(node.results[0]).shape), 0};
-      domain.kept = domain.rank();
-      return domain;
-    }
-    case KernelClass::reduce: return reduce_domain(graph, node);
-    case KernelClass::contract: return contract_domain(graph, node);
-    case KernelClass::attend: {
-      Domain domain = contract_domain(graph, node);
-      domain.extents.push_back(graph.type(graph.node(cluster.attention.scores).operands[0]).shape.back());
-      return domain;
-    }
-  }
-  return {};
+Domain map_domain(const Graph& graph, const Node& node) {
+  Domain domain{without_ones(graph.type(node.results[0]).shape), 0};
+  domain.kept = domain.rank();
+  return domain;
 }
 
 KernelClass class_of(const Node& node) {
@@ -80,32 +68,53 @@ double slots_of(const Context& context, const Node& node) {
   return 0;
 }
 
-double flops_of(const Context& context, const Node& node) {
-  if (kind_of(node.op) != Kind::contract) return 0;
-  return 2 * context.count[static_cast<std::size_t>(node.results[0])] *
-         context.extent(context.graph.type(node.operands[0]).shape.back());
+// Tensor cores take f16 and bf16, and f32 where its rounding to tf32 was asked for; the rest runs on plain lanes
+// (codegen/tiling.cpp).
+void add_flops(const Context& context, const Node& node, Cluster& cluster) {
+  if (kind_of(node.op) != Kind::contract) return;
+  const double flops = 2 * context.count[static_cast<std::size_t>(node.results[0])] *
+                       context.extent(context.graph.type(node.operands[0]).shape.back());
+  const DType a = context.graph.type(node.operands[0]).dtype, b = context.graph.type(node.operands[1]).dtype;
+  const auto narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
+  const bool wide = a == DType::f64 || b == DType::f64 || context.graph.type(node.results[0]).dtype == DType::f64;
+  cluster.flops += flops;
+  if (wide)
+    cluster.lane_flops += 2 * flops;
+  else if (narrow(a) && narrow(b))
+    cluster.tensor_flops += flops;
+  else if (node.attrs.get_or<bool>("tf32", false))
+    cluster.tensor_flops += 2 * flops;
+  else
+    cluster.lane_flops += flops;
 }
 
-// Fills domain, reads, costs and the root's result from class and nodes.
-void complete(const Context& context, Cluster& cluster, ValueId root) {
+// Fills domain, reads, costs and the root's result from class and nodes. Whether at `most_places` at most.
+bool complete(const Context& context, Cluster& cluster, ValueId root,
+              std::size_t most_places = std::numeric_limits<std::size_t>::max()) {
   const Graph& graph = context.graph;
-  cluster.domain = domain_of(graph, cluster, graph.value(root).producer);
+  cluster.domain = domain_of(graph, graph.producer(root));
+  const bool attend = cluster.kernel_class == KernelClass::attend;
+  if (attend)
+    cluster.domain.extents.push_back(graph.type(graph.node(cluster.attention.scores).operands[0]).shape.back());
   cluster.node_count = static_cast<int>(cluster.nodes.size());
   const std::set<NodeId> inside(cluster.nodes.begin(), cluster.nodes.end());
   const auto from_memory = [&](ValueId value) {
     return context.stored(value) && inside.count(graph.value(value).producer) == 0;
   };
   Needs needs;
+  needs.left = most_places;
   const Combined combined = combined_axes(graph, cluster.kernel_class, cluster.domain, cluster.attention.scores);
   demand(graph, root, cluster.domain.kept_layout(), from_memory, combined, needs);
-  const bool attend = cluster.kernel_class == KernelClass::attend;
   if (attend)
     demand(graph, cluster.attention.sum, cluster.domain.axes(0, cluster.domain.kept - 1), from_memory, combined, needs);
   for (const auto& [value, layouts] : needs.read) cluster.reads.push_back({value, layouts});
   for (NodeId id : cluster.nodes) {
     const Node& node = graph.node(id);
-    cluster.slots += slots_of(context, node);
-    cluster.flops += flops_of(context, node);
+    const auto computed = needs.computed.find(node.results[0]);
+    const int places = computed == needs.computed.end() ? 1 : static_cast<int>(computed->second.size());
+    cluster.repeats += places - 1;
+    cluster.slots += places * slots_of(context, node);
+    add_flops(context, node, cluster);
     cluster.random = cluster.random || kind_of(node.op) == Kind::random;
     int before = 0;  // what is cloned in front of it
     for (ValueId operand : node.operands) before = std::max(before, context.depth[static_cast<std::size_t>(operand)]);
@@ -114,14 +123,28 @@ void complete(const Context& context, Cluster& cluster, ValueId root) {
       for (const Layout& layout : needs.computed[node.results[0]]) add_place(cluster.places, layout);
   }
   cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.kernel_class != KernelClass::map});
-  if (!attend) return;
+  if (!attend) return needs.left > 0;
   for (ValueId row : {cluster.attention.maximum, cluster.attention.sum})
     if (row >= 0) cluster.results.push_back({row, needs.computed.at(row).front(), true});
   std::sort(cluster.results.begin(), cluster.results.end(),
             [](const Result& a, const Result& b) { return a.value < b.value; });
+  return needs.left > 0;
 }
 
 }  // namespace
+
+Domain domain_of(const Graph& graph, const Node& node) {
+  switch (kind_of(node.op)) {
+    case Kind::reduce: return reduce_domain(graph, node);
+    case Kind::contract: return contract_domain(graph, node);
+    case Kind::map:
+    case Kind::view:
+    case Kind::source:
+    case Kind::random:
+    case Kind::composite: break;
+  }
+  return map_domain(graph, node);
+}
 
 const Read* Cluster::find_read(ValueId value) const {
   const auto found = std::lower_bound(reads.begin(), reads.end(), value,
@@ -161,10 +184,12 @@ Combined combined_axes(const Graph& graph, KernelClass kernel_class, const Domai
   };
 }
 
-Cluster map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes) {
+std::optional<Cluster> map_cluster(const Context& context, ValueId root, std::vector<NodeId> nodes) {
   Cluster cluster;
   cluster.nodes = std::move(nodes);
-  complete(context, cluster, root);
+  const int limit = context.options.max_places;
+  const std::size_t most = limit > 0 ? 8 * static_cast<std::size_t>(limit) : std::numeric_limits<std::size_t>::max();
+  if (!complete(context, cluster, root, most) || (limit > 0 && repeats_of(cluster) > limit)) return std::nullopt;
   return cluster;
 }
 

@@ -1,4 +1,5 @@
 // The pieces of the planner on their own: digit arithmetic, convexity, and what verify() refuses.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -169,15 +170,61 @@ TEST(Estimates, FollowTheNumbersHandedIn) {
       << print_estimates(plan);
 }
 
-TEST(Estimates, DecideThePlan) {  // a hundred rows keep a hundred blocks busy: enough for a slow memory
+TEST(Estimates, DecideThePlan) {  // eight rows keep eight blocks busy: enough for a slow memory
   const Graph graph =
       parse("graph g(x: f32[8, 1000000]) {\n  y = div(x, sum(x, axis=1, keepdims=true))\n  return y\n}\n");
   PlanOptions fast, slow;
   fast.cost.block_gb_s = 10;
   slow.cost = fast.cost;
-  slow.cost.bandwidth_gb_s = 500;
+  slow.cost.bandwidth_gb_s = slow.cost.l2_bandwidth_gb_s = 50;
   EXPECT_EQ(make_plan(graph, fast).groups.size(), 2U);
   EXPECT_EQ(make_plan(graph, slow).groups.size(), 1U);
+}
+
+TEST(Estimates, PriceProductsByWhatComputesThem) {  // as codegen/tiling.cpp does: f32 runs on plain lanes
+  const auto compute_us = [](const char* dtype, const char* how) {
+    return make_plan(parse(fmt::format("graph g(a: {0}[4096, 4096], b: {0}[4096, 4096]) {{\n  y = matmul(a, b{1})\n  "
+                                       "return y\n}}\n",
+                                       dtype, how)))
+        .groups[0]
+        .estimate.compute_us;
+  };
+  const CostModel cost;
+  const double flops = 2.0 * 4096 * 4096 * 4096;
+  EXPECT_DOUBLE_EQ(compute_us("bf16", ""), flops / (cost.tensor_tflops * 1e6));
+  EXPECT_DOUBLE_EQ(compute_us("f32", ""), flops / (cost.lane_tflops * 1e6));
+  EXPECT_DOUBLE_EQ(compute_us("f32", ", tf32=true"), 2 * flops / (cost.tensor_tflops * 1e6));
+  EXPECT_DOUBLE_EQ(compute_us("f64", ""), 2 * flops / (cost.lane_tflops * 1e6));
+}
+
+// 4 MB rows: no cluster of blocks holds one, so that one block would read it twice; four hold one of 512 KB.
+TEST(Estimates, CreditLongRowsWithTheBlocksThatReadThem) {
+  const auto plan_of = [](int rows, int columns) {
+    return make_plan(
+        parse(fmt::format("graph g(x: f32[{}, {}]) {{\n  y = softmax(x)\n  return y\n}}\n", rows, columns)));
+  };
+  const CostModel cost;
+  EXPECT_GT(plan_of(8, 1 << 20).groups.size(), 1U);
+  const Plan clustered = plan_of(8, 1 << 17), short_rows = plan_of(4096, 1024);
+  ASSERT_EQ(clustered.groups.size(), 1U) << print(clustered);
+  EXPECT_NEAR(clustered.groups[0].estimate.memory_us, 2 * 8 * 0.524288e6 / (8 * 4 * cost.block_gb_s * 1e3), 0.1);
+  EXPECT_NEAR(short_rows.groups[0].estimate.memory_us, 2 * 4 * 4096 * 1024 / 3e6, 0.1);
+}
+
+TEST(Estimates, PriceLoadsThatMoveAndConditions) {
+  const auto slots = [](const char* y) {
+    return make_plan(parse(fmt::format("graph g(x: f32[64, 1000]) {{\n  y = {}\n  return y\n}}\n", y)))
+               .groups[0]
+               .estimate.slots /
+           64000;
+  };
+  const CostModel cost;
+  EXPECT_DOUBLE_EQ(slots("neg(x)"), 2);
+  EXPECT_DOUBLE_EQ(slots("neg(flip(x, axis=1))"), 1 + cost.moved_load_slots);
+  EXPECT_DOUBLE_EQ(slots("neg(slice(pad(x, low=[0, 1], high=[0, 0]), axis=[1], start=[0], stop=[1000]))"),
+                   1 + cost.guarded_load_slots);
+  EXPECT_LT(slots("neg(slice(pad(x, low=[1, 0], high=[0, 0]), axis=[0], start=[0], stop=[64]))"),
+            1 + cost.guarded_load_slots);
 }
 
 // p and q are maps of x that the planner computes in one kernel, though q is needed last.
