@@ -7,6 +7,7 @@ std::span<const Pass> pass_table() {
   static constexpr Pass kPasses[] = {
       {"decompose", decompose, "composites become primitives"},
       {"canonicalize", canonicalize, "one spelling for each thing, exactly"},
+      {"pools", unroll_pools, "small windows that are reduced again become maps"},
       {"fold", fold_constants, "maps of literals are evaluated"},
       {"cse", eliminate_common_subexpressions, "equal nodes are merged"},
       {"dce", eliminate_dead_code, "what no result needs is dropped"},

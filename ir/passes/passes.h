@@ -17,6 +17,9 @@ Graph decompose(const Graph& graph);
 /// and views that change nothing go away. Never changes a bit of any result, NaN and signed zero included.
 Graph canonicalize(const Graph& graph);
 
+/// Reductions of a few elements whose results are reduced again become maps of slices, so that one kernel does both.
+Graph unroll_pools(const Graph& graph);
+
 /// Evaluates map operators on literals, and full tensors of them, with the interpreter's own functions.
 Graph fold_constants(const Graph& graph);
 
