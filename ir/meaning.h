@@ -57,9 +57,10 @@ T floor_div(T a, T b) {
                        : std::rint(quotient);  // (a - rest) / b is whole up to rounding
 }
 
+/// As C's pow, a signalling NaN like a quiet one: to the power of 0 it is 1.
 template <std::floating_point T>
 T power(T a, T b) {
-  return std::pow(a, b);
+  return b == 0 ? T{1} : std::pow(a, b);
 }
 
 /// -1, 1, or a itself when it is a zero or NaN.

@@ -9,6 +9,7 @@ std::span<const Pass> pass_table() {
       {"canonicalize", canonicalize, "one spelling for each thing, exactly"},
       {"pools", unroll_pools, "small windows that are reduced again become maps"},
       {"fold", fold_constants, "maps of literals are evaluated"},
+      {"powers", expand_powers, "powers by small constants are products, roots and quotients"},
       {"cse", eliminate_common_subexpressions, "equal nodes are merged"},
       {"dce", eliminate_dead_code, "what no result needs is dropped"},
   };

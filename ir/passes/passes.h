@@ -23,6 +23,9 @@ Graph unroll_pools(const Graph& graph);
 /// Evaluates map operators on literals, and full tensors of them, with the interpreter's own functions.
 Graph fold_constants(const Graph& graph);
 
+/// Powers by small constants as products, roots and quotients; exact in what is special about pow.
+Graph expand_powers(const Graph& graph);
+
 /// Merges nodes with the same op, operands and attributes (random ops too: they are pure).
 Graph eliminate_common_subexpressions(const Graph& graph);
 

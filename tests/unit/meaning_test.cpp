@@ -83,6 +83,7 @@ TEST(RealMeaning, PowerIsCs) {
   expect({{Op::pow, {2, 10}, 1024},
           {Op::pow, {2, -1}, 0.5},
           {Op::pow, {kNaN, 0}, 1},
+          {Op::pow, {std::numeric_limits<double>::signaling_NaN(), -0.0}, 1},
           {Op::pow, {1, kNaN}, 1},
           {Op::pow, {0.0, -1}, kInf},
           {Op::pow, {-0.0, -1}, -kInf},

@@ -27,6 +27,45 @@ struct Rewriting {
 void PrintTo(const Rewriting& rewriting, std::ostream* stream) { *stream << rewriting.name; }
 
 // The graph after canonicalize, and dce so that what became unused is not compared.
+class ExpandPowers : public testing::TestWithParam<Rewriting> {};
+
+TEST_P(ExpandPowers, TakesSmallConstants) {
+  const Rewriting& r = GetParam();
+  const Graph now = eliminate_dead_code(expand_powers(fold_constants(read(r.inputs, r.before))));
+  verify(now);
+  const Graph after = read(r.inputs, r.after);
+  EXPECT_TRUE(same(now, after)) << print(now) << "expected\n" << print(after);
+}
+
+const Rewriting kPowers[] = {
+    {"Zero", "x: f32[4]", "return pow(x, 0.0) as y", "return full(shape=[4], value=1.0, dtype=f32) as y"},
+    {"One", "x: bf16[4]", "return pow(x, 1.0) as y", "return x as y"},
+    {"Two", "x: f32[4]", "return pow(x, 2.0) as y", "return mul(x, x) as y"},
+    {"Three", "x: f16[4]", "return pow(x, 3.0) as y", "return mul(mul(x, x), x) as y"},
+    {"Four", "x: f64[4]", "s = mul(x, x)\nreturn pow(x, 4.0) as y", "s = mul(x, x)\nreturn mul(s, s) as y"},
+    {"FiveStays", "x: f32[4]", "return pow(x, 5.0) as y", "return pow(x, 5.0) as y"},
+    {"MinusOne", "x: f32[4]", "return pow(x, -1.0) as y", "return reciprocal(x) as y"},
+    {"MinusTwo", "x: f32[4]", "return pow(x, -2.0) as y", "r = reciprocal(x)\nreturn mul(r, r) as y"},
+    {"Half", "x: f32[4]", "return pow(x, 0.5) as y",
+     "r = sqrt(add(x, 0.0))\nreturn where(equal(x, -inf), inf, r) as y"},
+    {"MinusHalf", "x: f32[4]", "return pow(x, -0.5) as y",
+     "r = rsqrt(add(x, 0.0))\nreturn where(equal(x, -inf), 0.0, r) as y"},
+    {"ThreeHalves", "x: f32[4]", "return pow(x, 1.5) as y",
+     "r = mul(x, sqrt(x))\nreturn where(equal(x, -inf), inf, r) as y"},
+    {"NearlyTwoStays", "x: f32[4]", "return pow(x, 2.0001) as y", "return pow(x, 2.0001) as y"},
+    {"OneThatItsDTypeRoundsToTwo", "x: bf16[4]", "return pow(x, 2.0001) as y", "return mul(x, x) as y"},
+    {"ACastAndABroadcast", "x: f32[4]",
+     "return pow(x, broadcast_to(cast(full(shape=[], value=2, dtype=i32), dtype=f32), shape=[3, 4])) as y",
+     "b = broadcast_to(x, shape=[3, 4])\nreturn mul(b, b) as y"},
+    {"Integers", "x: i32[4]", "return pow(x, 5) as y", "s = mul(x, x)\nreturn mul(mul(s, s), x) as y"},
+    {"NegativeIntegersStay", "x: i32[4]", "return pow(x, -1) as y", "return pow(x, -1) as y"},
+    {"LargeIntegersStay", "x: i32[4]", "return pow(x, 17) as y", "return pow(x, 17) as y"},
+    {"VariablesStay", "x: f32[4], e: f32[]", "return pow(x, e) as y", "return pow(x, e) as y"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Passes, ExpandPowers, testing::ValuesIn(kPowers),
+                         [](const auto& each) { return each.param.name; });
+
 class Canonicalize : public testing::TestWithParam<Rewriting> {};
 
 TEST_P(Canonicalize, RewritesExactly) {
