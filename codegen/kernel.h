@@ -68,6 +68,8 @@ struct Instr {
   int word = -1;              ///< random
   bool tf32 = false;          ///< contract
   bool narrow = false;        ///< map: computed for results of 16 bits (codegen/narrow.h)
+  bool reused = false;        ///< map: the graph has several uses of the value, in this kernel or in others
+  bool rounded = false;       ///< a real mul: no compiler may contract it with a sum (codegen/lower/one_rounding.h)
   std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised
   std::uint64_t depends = 0;  ///< bit a: the value varies along axis a
 };

@@ -73,7 +73,8 @@ std::string right_side(const Kernel& kernel, const Instr& instr) {
     case InstrKind::index: return "index " + str(kernel, instr.index);
     case InstrKind::inside: return "inside " + str(kernel, instr.guards);
     case InstrKind::map:
-      return fmt::format("{}{}({})", instr.narrow ? "narrow " : "", ir::name_of(instr.op), args_text(instr));
+      return fmt::format("{}{}{}({})", instr.narrow ? "narrow " : "", instr.rounded ? "rounded " : "",
+                         ir::name_of(instr.op), args_text(instr));
     case InstrKind::round: return fmt::format("round({})", args_text(instr));
     case InstrKind::random:
       return fmt::format("random_bits({}, {}, stream={}, word={})", args_text(instr), str(kernel, instr.index),

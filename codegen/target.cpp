@@ -32,6 +32,8 @@ std::vector<std::string> cuda_architectures() {
   for (const Architecture& row : kArchitectures) names.emplace_back(row.name);
   return names;
 }
+// Processors with registers of 32 bytes (AVX2) have it.
+bool has_fma(const Target& target) { return target.kind == TargetKind::cuda || target.vector_bytes > 16; }
 
 Target cuda_target(const std::string& arch) {
   for (const Architecture& row : kArchitectures) {

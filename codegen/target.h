@@ -32,6 +32,9 @@ struct Target {
   bool operator==(const Target&) const = default;
 };
 
+/// Whether it multiplies and adds with one rounding in one instruction.
+bool has_fma(const Target& target);
+
 /// The target named "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120", … with typical numbers of that architecture;
 /// Error(unsupported) with the list of known ones otherwise.
 Target cuda_target(const std::string& arch);

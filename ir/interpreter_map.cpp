@@ -85,6 +85,12 @@ bool selects(double result, double a, double b, double c) {
   return magnitude == std::fabs(a) || magnitude == std::fabs(b) || magnitude == std::fabs(c);
 }
 
+// What a routine gives at infinity is a limit, which every target has exactly where it is a whole number: tanh, erf,
+// exp.
+bool is_limit(double result, double a, double b, double c) {
+  return (std::isinf(a) || std::isinf(b) || std::isinf(c)) && result == std::rint(result);
+}
+
 // The elements as a register holds them. Whether an exponent is a whole number decides if a power of a negative base is
 // one, so `pow` sees what a target would.
 std::shared_ptr<Array> in_registers(const Array& from) {
@@ -104,11 +110,16 @@ Array map_reals(const Step& step) {
       return [f, &result](std::size_t i, double a, double b, double c) { result.integers[i] = f(a, b, c) != 0; };
     });
   }
+  if (selects(step.node.op))
+    return map_elements<double>(step, [&](Array& result) {
+      return [f, &result](std::size_t i, double a, double b, double c) { result.reals[i] = f(a, b, c); };
+    });
   const Accuracy accuracy = accuracy_of(step.node.op);
   return map_elements<double>(step, [&](Array& result) {
     return [&, f, accuracy](std::size_t i, double a, double b, double c) {
       const double value = f(a, b, c);
-      const bool exact = accuracy == Accuracy::correctly_rounded && selects(value, a, b, c);
+      const bool exact =
+          (accuracy == Accuracy::correctly_rounded && selects(value, a, b, c)) || is_limit(value, a, b, c);
       result.reals[i] = exact || !step.numerics.disturbs()
                             ? step.numerics.keep(result.dtype, value)
                             : step.numerics.settle(result.dtype, value, accuracy, static_cast<std::int64_t>(i));

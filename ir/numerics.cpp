@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "ir/formats.h"
@@ -25,7 +26,11 @@ double rounding_error(DType dtype, double value) {
   return round_to(dtype, value) == value ? 0 : ulp(dtype, value) / 2;
 }
 
+constexpr Op kSelecting[] = {Op::neg, Op::abs, Op::where, Op::minimum, Op::maximum, Op::clamp, Op::max, Op::min};
+
 }  // namespace
+
+bool selects(Op op) { return std::find(std::begin(kSelecting), std::end(kSelecting), op) != std::end(kSelecting); }
 
 double unit_roundoff(DType dtype) { return std::ldexp(0.5, -real_format(dtype).mantissa_bits); }
 

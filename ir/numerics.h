@@ -15,6 +15,10 @@ enum class Accuracy : std::uint8_t {
   routine = 4,            ///< a math library's routine
 };
 
+/// Whether a map or a reduction gives one of its elements, or that with another sign: it rounds nothing, and what
+/// rounds its result has rounded the element, for all that use it.
+bool selects(Op op);
+
 class Numerics {
  public:
   /// For the node `node` of a run; each node draws its own disturbances.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
+#include "codegen/lower/one_rounding.h"
 
 namespace tenon::codegen {
 
@@ -42,8 +43,14 @@ Coordinates operand_coordinates(const ir::Graph& graph, const ir::Node& node, st
                                 const Coordinates& result, const std::vector<Index>& reduced,
                                 const IndexContext& context);
 
+struct BodyOptions {
+  ValueUses uses;           ///< of the plan
+  bool contraction = true;  ///< products and sums may be one fma
+};
+
 /// Fills operands, body, stores and dims of `kernel`, whose axes and symbols are set.
-void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain);
+void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain,
+                const BodyOptions& options);
 
 /// Sums over a row that select one of its elements become that element (codegen/lower/select.cpp).
 void gather_selected(Kernel& kernel);

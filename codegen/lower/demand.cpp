@@ -8,6 +8,7 @@
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/fusion/layout.h"
+#include "ir/numerics.h"
 #include "ir/view.h"
 
 namespace tenon::codegen {
@@ -21,11 +22,12 @@ constexpr std::size_t kMostText = std::size_t{256} << 20;
 
 class Demand {
  public:
-  Demand(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain)
+  Demand(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain, const BodyOptions& options)
       : kernel_(kernel),
         graph_(plan.graph),
         domain_(domain),
         context_(kernel.context()),
+        options_(options),
         has_outer_(!group.outer.empty()) {
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
@@ -36,7 +38,8 @@ class Demand {
     const Index offset = offset_of(layout, domain_, context_);
     const Shape& shape = graph_.type(output).shape;
     const auto at = coordinates_of(layout, shape, domain_, context_);
-    const InstrId value = demand(output, at ? *at : delinearize(offset, shape, context_), {});
+    InstrId value = demand(output, at ? *at : delinearize(offset, shape, context_), {});
+    if (kernel_.instr(value).kind == InstrKind::round) value = kernel_.instr(value).args[0];  // the store rounds
     Access access{written_.at(output), offset, {}};
     // A result smaller than the domain is written where the axes it does not vary along are 0, one of outer reductions
     // when they are known.
@@ -80,7 +83,13 @@ class Demand {
     return read_.count(value) == 0 && (kind == ir::Kind::reduce || kind == ir::Kind::contract);
   }
 
-  InstrId demand(ir::ValueId value, const Coordinates& found, const std::vector<Guard>& wanted) {
+  // A value that some kernel stores is the rounded one for all that use it here.
+  InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& wanted) {
+    const InstrId id = unrounded(value, at, wanted);
+    return options_.uses.settled[static_cast<std::size_t>(value)] ? rounded(id) : id;
+  }
+
+  InstrId unrounded(ir::ValueId value, const Coordinates& found, const std::vector<Guard>& wanted) {
     const auto place = places_.find(value);
     const Coordinates& at = place == places_.end() ? found : place->second;
     const std::vector<Guard> guards = at_its_own_point(value) ? std::vector<Guard>{} : wanted;
@@ -114,7 +123,11 @@ class Demand {
     const ir::NodeId id = graph_.value(value).producer;
     const ir::Node& node = graph_.node(id);
     switch (ir::kind_of(node.op)) {
-      case ir::Kind::map: return map(node, type, at, guards);
+      case ir::Kind::map: {
+        const InstrId made = map(node, type, at, guards);
+        kernel_.body[static_cast<std::size_t>(made)].reused = options_.uses.reused[static_cast<std::size_t>(value)];
+        return made;
+      }
       case ir::Kind::reduce: return reduce(id, node, type, at, guards);
       case ir::Kind::contract: return contract(id, node, type, at, guards);
       case ir::Kind::random: return random(node, type, at, guards);
@@ -210,15 +223,27 @@ class Demand {
       case InstrKind::inside:
       case InstrKind::round:
       case InstrKind::random: return true;
-      case InstrKind::map: return instr.op == Op::cast || instr.op == Op::bitcast;
-      case InstrKind::reduce:
+      case InstrKind::map: return instr.op == Op::cast || instr.op == Op::bitcast || selects_exact(instr);
+      case InstrKind::reduce: return selects_exact(instr);
       case InstrKind::contract: return false;
     }
     return false;
   }
 
+  bool selects_exact(const Instr& instr) const {
+    return ir::selects(instr.op) && std::all_of(instr.args.begin(), instr.args.end(), [&](InstrId arg) {
+             return kernel_.instr(arg).dtype == DType::bool_ || (kernel_.instr(arg).dtype == instr.dtype && exact(arg));
+           });
+  }
+
   InstrId rounded(InstrId id) {
     if (exact(id)) return id;
+    const auto [known, is_new] = rounded_.emplace(id, -1);
+    if (is_new) known->second = round(id);
+    return known->second;
+  }
+
+  InstrId round(InstrId id) {
     Instr instr;
     instr.kind = InstrKind::round;
     instr.dtype = kernel_.instr(id).dtype;
@@ -241,7 +266,25 @@ class Demand {
       if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
       args.push_back(arg);
     }
+    if (const InstrId fused = contracted(node.op, type.dtype, args); fused >= 0) return fused;
     return map_instr(node.op, type.dtype, std::move(args));
+  }
+
+  // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere.
+  InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args) {
+    if (!options_.contraction || !is_real(dtype) || (op != Op::add && op != Op::sub)) return -1;
+    const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
+    for (const std::size_t side : {0, 1}) {
+      const Product product = contracted_product(kernel_, args[side], dtype, depends);
+      if (product.mul < 0) continue;
+      const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };
+      const bool subtracted = op == Op::sub && side == 1;
+      const std::vector<InstrId> factors = kernel_.instr(product.mul).args;
+      const InstrId rest = negated(args[1 - side], op == Op::sub && side == 0);
+      const InstrId factor = negated(factors[0], product.negated != subtracted);
+      return map_instr(Op::fma, dtype, {factor, factors[1], rest});
+    }
+    return -1;
   }
 
   // The indices of a reduction's reduced dimensions. One that reduces only extents of 1 needs no loops of its kernel.
@@ -430,17 +473,20 @@ class Demand {
   const ir::Graph& graph_;
   const Domain& domain_;
   IndexContext context_;
+  const BodyOptions& options_;
   bool has_outer_;
   std::map<ir::ValueId, int> read_, written_;
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;
   std::size_t written_out_ = 0;  // bytes of its keys
+  std::unordered_map<InstrId, InstrId> rounded_;
 };
 
 }  // namespace
 
-void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain) {
-  Demand demand(kernel, plan, group, domain);
+void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain,
+                const BodyOptions& options) {
+  Demand demand(kernel, plan, group, domain, options);
   // An output without elements is not written: its place on the domain means nothing. (Where all are empty, the launch
   // is.)
   const auto empty = [&](ir::ValueId output) {

@@ -81,6 +81,7 @@ std::string kernel_name(const Kernel& kernel) {
 Kernel lower(const ir::Plan& plan, int group_number, const Specialization& specialization, const Target& target) {
   const ir::Group& group = plan.groups.at(static_cast<std::size_t>(group_number));
   LoopFactors factors;
+  const BodyOptions options{uses_of(plan), target.may.contraction && has_fma(target)};
   Kernel kernel;
   do {
     const Domain domain = make_domain(plan, group, factors, specialization.symbols);
@@ -89,12 +90,13 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     kernel.axes = domain.axes;
     kernel.symbols = specialization.symbols;
     kernel.wide_index = specialization.wide_index;
-    build_body(kernel, plan, group, domain);
+    build_body(kernel, plan, group, domain, options);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.may.narrow) mark_narrow(kernel);
+  mark_products(kernel, options.contraction);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);

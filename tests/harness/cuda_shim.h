@@ -181,6 +181,16 @@ void __stcs(T* p, T value) {
   memcpy(p, &value, sizeof(T));
 }
 
+// Products that no sum is contracted with.
+inline float __fmul_rn(float a, float b) {
+  volatile float product = a * b;
+  return product;
+}
+inline double __dmul_rn(double a, double b) {
+  volatile double product = a * b;
+  return product;
+}
+
 // f16 in software, in place of the prelude's PTX.
 inline float host_f16_to_f32(unsigned short bits) {
   const int exponent = bits >> 10 & 31, mantissa = bits & 1023;

@@ -57,6 +57,31 @@ TEST(Compare, AWrongConstantIsCaught) {
   EXPECT_GT(result.max_tolerance_ratio, 1);
 }
 
+// A run that rounds a maximum, but not what it was taken of, would find exponents of 2^26, and NaN possible.
+TEST(Compare, AMaximumIsRoundedWithWhatItIsTakenOf) {
+  const HostArray a = random_array(DType::f32, {8, 100}, 1), b = random_array(DType::f32, {8, 100}, 2);
+  HostArray wrong = make_array(DType::f32, {8});
+  for (std::int64_t i = 0; i < 8; ++i) set_real(wrong, i, std::nan(""));
+  const Comparison result = compare(R"(graph f(a: f32[8, 100], b: f32[8, 100]) {
+    x = mul(mul(a, 3.5e7), mul(b, 3.5e7))
+    return max(softmax(x), axis=1)
+  })",
+                                    {a, b}, wrong);
+  EXPECT_EQ(result.mismatches, 8);
+  EXPECT_EQ(result.undecided, 0);
+}
+
+// tanh(-inf) is -1 in every disturbed run too.
+TEST(Compare, LimitsAtInfinityAreExact) {
+  HostArray x = make_array(DType::f32, {2});
+  set_real(x, 0, -HUGE_VAL);
+  set_real(x, 1, HUGE_VAL);
+  const Comparison result = compare("graph f(x: f32[2]) { return gelu(x, approximate=\"tanh\") }", {x}, x);
+  EXPECT_EQ(result.mismatches, 1);  // -inf times 0 is NaN
+  EXPECT_EQ(result.first_mismatch, 0);
+  EXPECT_EQ(result.undecided, 0);
+}
+
 TEST(Compare, OneWrongElementIsFound) {
   const HostArray x = random_array(DType::f32, {2000});
   HostArray y = mapped(x, [](float v) { return v * v; });

@@ -34,6 +34,8 @@ std::string map_expression(const Kernel& kernel, const Instr& instr) {
   if (instr.op == ir::Op::bitcast) return reinterpreted(args[0], operand, instr.dtype);
   const std::string_view meaning = ir::text_for(ir::info(instr.op), operand).meaning;
   TENON_CHECK(!meaning.empty(), fmt::format("{} has no meaning on {}", name_of(instr.op), name_of(operand)));
+  if (instr.rounded)
+    return fmt::format("{}({}, {})", operand == DType::f64 ? "__dmul_rn" : "__fmul_rn", args[0], args[1]);
   const std::string text = substitute(meaning, args);
   // Inverting a bool sets the bits above its own.
   if (instr.dtype == DType::bool_ && meaning.front() == '~') return fmt::format("(~(int){}) & 1", text.substr(1));

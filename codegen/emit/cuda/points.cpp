@@ -55,9 +55,10 @@ std::string held_value(const Kernel& kernel, const Points& points, InstrId id, c
 void emit_saved(Writer& out, const Kernel& kernel, const Points& points, const std::string& j) {
   for (InstrId id : points.saved) {
     const Instr& instr = kernel.instr(id);
-    const std::string value = value_name(kernel, id);
-    out.line(fmt::format("{}{}{}[{}] = {};", points.held_name, id, points.held_index, j,
-                         instr.kind == InstrKind::round ? encoded(value, instr.dtype, instr.dtype) : value));
+    std::string value = value_name(kernel, id);
+    if (instr.kind == InstrKind::round)  // as its store encodes it, so that one conversion does for both
+      value = encoded(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);
+    out.line(fmt::format("{}{}{}[{}] = {};", points.held_name, id, points.held_index, j, value));
   }
 }
 

@@ -109,7 +109,8 @@ InstrId tanh_beside_one(const Kernel& kernel, InstrId id) {
   for (const int side : {0, 1}) {
     const InstrId tanh = sum.args[static_cast<std::size_t>(side)];
     const Instr &candidate = kernel.instr(tanh), &one = kernel.instr(sum.args[static_cast<std::size_t>(1 - side)]);
-    if (candidate.kind != InstrKind::map || candidate.op != ir::Op::tanh || one.kind != InstrKind::literal) continue;
+    const bool alone = candidate.kind == InstrKind::map && candidate.op == ir::Op::tanh && !candidate.reused;
+    if (!alone || one.kind != InstrKind::literal) continue;
     if (std::visit([](auto value) { return static_cast<double>(value); }, one.literal) != 1) continue;
     const auto uses = [&](const std::vector<InstrId>& operands) {
       return std::count(operands.begin(), operands.end(), tanh);
@@ -143,6 +144,7 @@ Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
       for (const InstrId arg : instr.args) dtypes.push_back(unit.kernel.instr(arg).dtype);
       for (const Value* arg : args) lanes = std::max(lanes, lanes_of(arg));
       for (Value*& arg : args) arg = splat(unit, arg, lanes);
+      if (instr.rounded) return b.CreateFMul(args[0], args[1]);  // without the flag that lets it be contracted
       if (is_weight(unit.kernel, id)) return emit_exp_at_most_one(unit, args[0]);
       if (has_fma(unit.target) && is_share(unit.kernel, id)) return emit_share(unit, args[0], args[1]);
       return emit_map_op(unit, instr.op, dtypes, instr.dtype, args);

@@ -82,8 +82,6 @@ void end_function(Unit& unit) { unit.b.CreateRetVoid(); }
 
 int native_lanes(const Target& target) { return target.vector_bytes / 4; }
 
-bool has_fma(const Target& target) { return target.vector_bytes > 16; }
-
 Type* compute_type_of(Unit& unit, DType dtype) {
   switch (dtype) {
     case DType::bool_: return unit.b.getInt1Ty();

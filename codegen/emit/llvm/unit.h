@@ -55,8 +55,6 @@ void end_function(Unit& unit);
 
 /// Lanes of a SIMD register of 32-bit elements: the width that values of every dtype share.
 int native_lanes(const Target& target);
-/// Whether a product and a sum may be rounded once: with registers of 32 bytes and more.
-bool has_fma(const Target& target);
 /// The type in which an element of `dtype` is computed: i1, i8 … i64, float, double.
 Type* compute_type_of(Unit& unit, DType dtype);
 /// The integer or floating type of its storage: i8 for bool and 8-bit floats, i16 for 16-bit floats.
