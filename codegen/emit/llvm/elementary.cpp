@@ -169,6 +169,7 @@ Value* emit_one_plus_tanh(Unit& unit, Value* x) {
   auto& b = unit.b;
   const auto real = [&](double value) { return real_like(x, value); };
   constexpr double kShift = kRoundToInteger + 127;  // leaves n + 127, an exponent, in the low bits
+  Value* vanishes = b.CreateFCmpOLT(x, real(-43));  // 0 behind 1e-37, as at -inf, which 0 times -inf shows
   x = at_least(unit, at_most(unit, x, 43), -43);
   Value* shifted = fused_multiply_add(unit, x, real(-2 * kLog2E), real(kShift));
   Value* h = plus_ln2(unit, x, b.CreateFSub(shifted, real(kShift)), 0.5);
@@ -178,7 +179,8 @@ Value* emit_one_plus_tanh(Unit& unit, Value* x) {
   Value* bits = bits_of(unit, shifted);
   Value* scale = b.CreateBitCast(b.CreateShl(bits, constant_like(bits, 23)), x->getType());
   // No 1 is added to what is small, so that only the sum and the quotient round.
-  return b.CreateFDiv(real(2), fused_multiply_add(unit, scale, expm1, b.CreateFAdd(scale, real(1))));
+  Value* sum = b.CreateFDiv(real(2), fused_multiply_add(unit, scale, expm1, b.CreateFAdd(scale, real(1))));
+  return b.CreateSelect(vanishes, real(0), sum);
 }
 
 }  // namespace tenon::codegen::simd
