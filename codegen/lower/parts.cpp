@@ -125,7 +125,11 @@ InstrId pass_factor(const Kernel& kernel, AttendParts& parts, InstrId id) {
   if (instr.op == Op::where) {
     const bool kept = is_zero(kernel, instr.args[2]);
     TENON_CHECK(kept || is_zero(kernel, instr.args[1]), fmt::format("attend: v{} selects more than weights", id));
-    parts.key_factors.insert(parts.key_factors.begin(), {Op::where, instr.args[0], kept});
+    if (varies(kernel, instr.args[0], parts.j)) {
+      parts.key_factors.insert(parts.key_factors.begin(), {Op::where, instr.args[0], kept});
+    } else {
+      parts.factors.insert(parts.factors.begin(), {Op::where, instr.args[0], kept});
+    }
     return instr.args[kept ? 1 : 2];
   }
   const bool left = instr.op == Op::div || comes_from_exponential(kernel, instr.args[0], parts.j);
@@ -133,7 +137,7 @@ InstrId pass_factor(const Kernel& kernel, AttendParts& parts, InstrId id) {
   if (varies(kernel, factor, parts.j)) {
     parts.key_factors.insert(parts.key_factors.begin(), {instr.op, factor, true});
   } else {
-    parts.factors.insert(parts.factors.begin(), {instr.op, factor});
+    parts.factors.insert(parts.factors.begin(), {instr.op, factor, true});
   }
   return instr.args[left ? 0 : 1];
 }

@@ -40,10 +40,12 @@ struct KeyBound {
   Dim offset;
 };
 
-/// A factor that is constant along a row, applied to the second contraction's sum instead of to each weight.
+/// A factor that is constant along a row, applied to the second contraction's sum instead of to each weight: x * value,
+/// x / value, or where: x as far as `value` (a bool) is `kept`, else 0.
 struct RowFactor {
-  ir::Op op = ir::Op::mul;  ///< mul or div
+  ir::Op op = ir::Op::mul;
   InstrId value = -1;
+  bool kept = true;
 };
 
 /// What a weight passes on its way to the second contraction, when it varies along the row: x * value, x / value, or

@@ -30,6 +30,7 @@ class Matcher {
     find_sum();
     find_scores();
     check_compute_types();
+    check_factors();
     collect();
     check_escapes();
     check_layouts();
@@ -118,13 +119,20 @@ class Matcher {
     return integer != nullptr && *integer == 0;
   }
 
-  // The operand of `node` through which the weights pass linearly; nothing for a node that is not linear in them.
-  std::optional<ValueId> linear_operand(const Node& node) const {
-    if (node.op == Op::cast || node.op == Op::div) return node.operands[0];
-    if (node.op == Op::mul) return node.operands[from_exp(node.operands[0]) ? 0 : 1];
-    if (node.op == Op::where && is_zero(node.operands[2])) return node.operands[1];
-    if (node.op == Op::where && is_zero(node.operands[1])) return node.operands[2];
+  // The number of the operand of `node` through which the weights pass linearly; nothing for a node that is not linear
+  // in them.
+  std::optional<std::size_t> linear_operand(const Node& node) const {
+    if (node.op == Op::cast || node.op == Op::div) return 0;
+    if (node.op == Op::mul) return from_exp(node.operands[0]) ? 0 : 1;
+    if (node.op == Op::where && is_zero(node.operands[2])) return 1;
+    if (node.op == Op::where && is_zero(node.operands[1])) return 2;
     return std::nullopt;
+  }
+
+  // What a linear node applies to the weights: a factor, a divisor or a condition; -1 for a cast.
+  static ValueId applied(const Node& node, std::size_t linear) {
+    if (node.op == Op::where) return node.operands[0];
+    return node.op == Op::cast ? -1 : node.operands[1 - linear];
   }
 
   void find_weight() {
@@ -142,7 +150,8 @@ class Matcher {
                              "masks with 0 commute with the sum over keys",
                              name_of(node.op)));
       found_.scaling.push_back(graph_.value(value).producer);
-      value = *operand;
+      if (const ValueId factor = applied(node, *operand); factor >= 0) factors_.push_back(factor);
+      value = node.operands[*operand];
     }
     std::reverse(found_.scaling.begin(), found_.scaling.end());
     found_.weight = value;
@@ -190,6 +199,40 @@ class Matcher {
         });
     if (found_.scores < 0)
       no_match("no-scores", fmt::format("{} does not come from a matmul by maps", name(found_.score)));
+  }
+
+  // How `value` comes from the scores: through their maximum and sum alone, in another way, or not at all.
+  enum class Origin : std::uint8_t { elsewhere, row, scores };
+  Origin origin(ValueId value) const {
+    Origin origin = Origin::elsewhere;
+    std::vector<ValueId> pending{value};
+    std::set<ValueId> seen;
+    while (!pending.empty()) {
+      const ValueId next = pending.back();
+      pending.pop_back();
+      const NodeId producer = graph_.value(next).producer;
+      if (producer == found_.scores) return Origin::scores;
+      if (next == found_.maximum || next == found_.sum) origin = Origin::row;
+      if (next == found_.maximum || next == found_.sum || producer < found_.scores || !seen.insert(next).second)
+        continue;
+      for (ValueId operand : graph_.node(producer).operands) pending.push_back(operand);
+    }
+    return origin;
+  }
+
+  // What the weights are multiplied by or selected with may be of a row, or known without the scores.
+  void check_factors() {
+    for (ValueId factor : factors_) {
+      const Origin from = origin(factor);
+      if (from == Origin::row) of_row_.push_back(factor);
+      if (from != Origin::scores) continue;
+      const bool condition = graph_.type(factor).dtype == DType::bool_;
+      no_match(
+          condition ? "condition" : "factor",
+          fmt::format("the weights are {} {}, which depends on their scores one by one; only what is the same for a "
+                      "whole row, or known without the scores, commutes with the sum over keys",
+                      condition ? "selected by" : "multiplied by", name(stripped(factor))));
+    }
   }
 
   // A kernel has one place for a block's scores and for the weights that they become.
@@ -294,6 +337,7 @@ class Matcher {
     for (ValueId value : {found_.maximum, found_.sum})
       if (value >= 0 && covered(only(value), axes) != rows)
         no_match("row", fmt::format("{} is not one number for each row of the scores", name(value)));
+    for (ValueId factor : of_row_) check_along_row(factor, needs, keys);
     const ValueId scores = graph_.node(found_.scores).results[0];
     for (ValueId value : {scores, found_.weight})
       if (covered(only(value), axes) != (rows | keys))
@@ -309,6 +353,16 @@ class Matcher {
     if (pointers > context_.options.max_pointers)
       no_match("operands", fmt::format("one kernel would take {} pointers, the limit is {}", pointers,
                                        context_.options.max_pointers));
+  }
+
+  // What is made of a row's maximum or sum, and of the position in the row, is known neither with a key nor behind all.
+  void check_along_row(ValueId factor, const Needs& needs, std::uint32_t keys) const {
+    const auto found = needs.computed.find(stripped(factor));
+    if (found == needs.computed.end()) return;
+    for (const Layout& layout : found->second)
+      if (std::any_of(layout.begin(), layout.end(), [&](const Digit& digit) { return (digit.depends & keys) != 0; }))
+        no_match("factor", fmt::format("{} varies along the keys and is made of the row's maximum or sum",
+                                       name(stripped(factor))));
   }
 
   // The softmax runs over the last axis that has more than one element, and that is the keys.
@@ -332,6 +386,8 @@ class Matcher {
   const Graph& graph_;
   Attention found_;
   std::vector<NodeId> inside_;
+  std::vector<ValueId> factors_;  // what stands beside the weights in `scaling`: factors, divisors, conditions
+  std::vector<ValueId> of_row_;   // those of them that come from the row's maximum or sum
 };
 
 }  // namespace

@@ -212,6 +212,7 @@ std::optional<ValueId> canonical_reduce(Canonical& c, Draft& draft) {
     const ValueId zero = c.full({draft.type.dtype, {}}, 0.0, draft.place);
     return reshape(c, c.append(Op::add, {x, zero}, {}, draft.place), draft);
   }
+  if (auto known = canonical_row_quantifier(c, draft)) return known;
   Attrs attrs{{"axis", Ints(axes.begin(), axes.end())}};
   for (const auto& [name, value] : draft.attrs.items())
     if (name != "axis") attrs.set(name, value);

@@ -95,6 +95,28 @@ const Rewriting kRewritings[] = {
     {"FloorDividingRealsByOneStays", "x: f32[4]", "return floor_div(x, 1.0) as y", "return floor_div(x, 1.0) as y"},
     {"NeutralOperandThatBroadcasts", "x: f32[4]", "return mul(x, full(shape=[3, 1], value=1.0, dtype=f32)) as y",
      "return broadcast_to(x, shape=[3, 4]) as y"},
+    {"AnyButMinusInfinity", "x: f32[4, 8]", "return any(not_equal(x, -inf), axis=1) as y",
+     "return not_equal(max(x, axis=[1]), -inf) as y"},
+    {"AllMinusInfinity", "x: f32[4, 8]", "return all(equal(-inf, x), axis=-1, keepdims=true) as y",
+     "return equal(max(x, axis=[1], keepdims=true), -inf) as y"},
+    {"AnyNotMinusInfinity", "x: f16[4, 8]", "return any(logical_not(equal(x, -inf)), axis=1) as y",
+     "return not_equal(max(x, axis=[1]), -inf) as y"},
+    {"AnyMinusInfinityStays", "x: f32[4, 8]", "return any(equal(x, -inf), axis=[1]) as y",
+     "return any(equal(x, -inf), axis=[1]) as y"},
+    {"AnyAboveMinusInfinityStays", "x: f32[4, 8]", "return any(greater(x, -inf), axis=[1]) as y",
+     "return any(greater(x, -inf), axis=[1]) as y"},
+    {"AWeightThatIsNaN", "x: f32[4, 8]",
+     "m = max(x, axis=[1], keepdims=true)\ne = exp(sub(x, m))\ns = sum(e, axis=[1], keepdims=true)\n"
+     "return isnan(div(e, s)) as y",
+     "m = max(x, axis=[1], keepdims=true)\ne = exp(sub(x, m))\ns = sum(e, axis=[1], keepdims=true)\n"
+     "return broadcast_to(logical_or(isnan(s), equal(s, 0.0)), shape=[4, 8]) as y"},
+    {"AWeightByAnotherRowsSumStays", "x: f32[8, 8]",
+     "m = max(x, axis=[1], keepdims=true)\ne = exp(sub(x, m))\ns = sum(e, axis=[0], keepdims=true)\n"
+     "return isnan(div(e, s)) as y",
+     "m = max(x, axis=[1], keepdims=true)\ne = exp(sub(x, m))\ns = sum(e, axis=[0], keepdims=true)\n"
+     "return isnan(div(e, s)) as y"},
+    {"AnUndividedWeightStays", "x: f32[4, 8]", "return isnan(exp(sub(x, max(x, axis=[1], keepdims=true)))) as y",
+     "return isnan(exp(sub(x, max(x, axis=[1], keepdims=true)))) as y"},
     {"DoubleNegation", "x: f32[4]", "return neg(neg(neg(x))) as y", "return neg(x) as y"},
     {"RepeatedFloor", "x: f32[4]", "return floor(floor(x)) as y", "return floor(x) as y"},
     {"RepeatedExpStays", "x: f32[4]", "return exp(exp(x)) as y", "return exp(exp(x)) as y"},

@@ -79,9 +79,15 @@ void emit_result(Writer& out, const Emission& e) {
   points.instrs = p.epilogue;
   points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
   points.held = {p.mix};
-  for (const RowFactor& factor : p.factors)
-    points.held_factor +=
-        fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value_name(e.kernel, factor.value));
+  for (const RowFactor& factor : p.factors) {
+    const std::string value = value_name(e.kernel, factor.value);
+    if (factor.op != ir::Op::where) {
+      points.held_factor += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
+    } else {
+      points.held_before = fmt::format("({} ? {}", value, factor.kept ? "" : "0 : ") + points.held_before;
+      points.held_factor += factor.kept ? " : 0)" : ")";
+    }
+  }
   for (std::size_t i = 0; i < e.kernel.stores.size(); ++i) points.stores.push_back(static_cast<int>(i));
   points.axis = p.e;
   points.vector = epilogue_vector(e.kernel, p.e, 8);

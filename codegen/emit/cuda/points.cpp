@@ -48,7 +48,7 @@ std::string held_value(const Kernel& kernel, const Points& points, InstrId id, c
   const Instr& instr = kernel.instr(id);
   if (instr.kind == InstrKind::load) return decoded(text, stored_dtype(kernel, instr.access));
   if (instr.kind == InstrKind::round) return decoded(text, instr.dtype);
-  return contains(points.held, id) ? text + points.held_factor : text;
+  return contains(points.held, id) ? points.held_before + text + points.held_factor : text;
 }
 
 // Values of this run that later ones hold.

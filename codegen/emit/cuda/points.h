@@ -37,10 +37,10 @@ struct Points {
   std::vector<InstrId> staged;  ///< loads whose vectors lie in shared memory, at s<id> + staged_place
   std::string staged_place;     ///< "c * 4096"
   std::string held_name = "x";
-  std::string held_index;   ///< subscript of both: "[c]"
-  std::string held_factor;  ///< behind a held value that is no load: " / v7"
-  std::vector<int> kept;    ///< stores into "transpose_tile u<index>" at (row, column) rather than into the operand
-  InstrId packed = -1;  ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
+  std::string held_index;                ///< subscript of both: "[c]"
+  std::string held_before, held_factor;  ///< around a held value that is no load: "(v8 ? 0 : ", " / v7)"
+  std::vector<int> kept;  ///< stores into "transpose_tile u<index>" at (row, column) rather than into the operand
+  InstrId packed = -1;    ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
   std::string packed_type;  ///< "bf16", "tf32"
   DType packed_dtype = DType::f32;
 };
