@@ -56,7 +56,8 @@ struct Comparison {
   double max_rel_error = 0;        ///< relative to max(|expected|, smallest normal)
   double max_tolerance_ratio = 0;  ///< the worst error over its tolerance; > 1 means different
   std::int64_t mismatches = 0;
-  std::int64_t undecided = 0;  ///< elements whose perturbed runs disagree on NaN, infinity or a discrete choice
+  std::int64_t undecided = 0;  ///< elements whose perturbed runs disagree on NaN, infinity or a discrete choice, but
+                               ///< for a NaN that no run shows
   std::int64_t elements = 0;
   std::int64_t first_mismatch = -1;
 };

@@ -45,7 +45,8 @@ Numerics::Numerics(const InterpretOptions& options, NodeId node)
   four_key_ = mix(*options.perturb_seed / 4 ^ mix(~static_cast<std::uint64_t>(node)));
   overflows_ = !quiet_ && (mix(key_) & 1) != 0;
   // Half of the runs that follow when the first do not explain a result: a fused plan rounds some values, those that it
-  // stores, and not others, and what turns on one of them may need just that choice.
+  // stores, and not others, and what turns on one of them may need just that choice. There is none for what registers
+  // hold rounded anyway: a sum and the maximum subtracted from it are never of two precisions.
   chooses_ = *options.perturb_seed / 8 % 2 == 1 && !quiet_;
   if (chooses_) round_every_op_ = (mix(key_) & 2) != 0;
 }
@@ -72,7 +73,7 @@ bool Numerics::cancels(std::int64_t i) const {
 }
 
 double Numerics::keep(DType dtype, double value) const {
-  if (round_every_op_) return round_to(dtype, value);
+  if (round_every_op_ || (chooses_ && dtype == compute_type(dtype))) return round_to(dtype, value);
   if (dtype == DType::f64) return value;
   if (overflows_ && std::isfinite(value) && !std::isfinite(round_to(dtype, value))) return round_to(dtype, value);
   if (quiet_) return round_to(DType::f32, value);

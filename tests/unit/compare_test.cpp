@@ -243,6 +243,58 @@ TEST(Compare, OverflowInAHalfStoredOnTheWayIsUndecided) {
   }
 }
 
+// A NaN has to come of something: inf - inf where both products are stored, nothing where one is.
+TEST(Compare, ANaNIsADifferenceUnlessARunShowsIt) {
+  HostArray x = make_array(DType::f16, {1}), y = make_array(DType::f16, {1});
+  set_real(x, 0, 60000);
+  set_real(y, 0, std::numeric_limits<double>::quiet_NaN());
+  const Comparison quotient = compare("graph f(x: f16[n]) { return div(mul(x, 2), 4) }", {x}, y);
+  EXPECT_FALSE(quotient.equal);
+  EXPECT_EQ(quotient.mismatches, 1);
+  EXPECT_EQ(quotient.undecided, 0);
+  const Comparison difference = compare("graph f(x: f16[n]) { return sub(mul(x, 2), mul(x, 1.5)) }", {x}, y);
+  EXPECT_TRUE(difference.equal);
+  EXPECT_EQ(difference.undecided, 1);
+}
+
+// Where no number of runs bounds the next, a NaN that none of them shows is still one.
+TEST(Compare, ANaNNearAPoleIsADifference) {
+  HostArray x = make_array(DType::f32, {1}), y = make_array(DType::f32, {1});
+  set_real(x, 0, 1e-4);
+  set_real(y, 0, std::numeric_limits<double>::quiet_NaN());
+  const Graph graph = parse("graph f(x: f32[n]) { return reciprocal(sub(sub(add(1000, x), 1000), 1e-4)) }");
+  EXPECT_FALSE(compare_with_interpreter(graph, {x}, {y}, {}, 48).at(0).equal);
+  set_real(y, 0, -1e5);
+  const Comparison number = compare_with_interpreter(graph, {x}, {y}, {}, 48).at(0);
+  EXPECT_TRUE(number.equal);
+}
+
+// A value has one rounding for all its uses: exp(a b - max(a b)) is at most 1, whatever rounds the product.
+TEST(Compare, AShiftByTheMaximumOfAnotherRoundingIsADifference) {
+  const HostArray a = random_array(DType::f32, {16, 8}, 1), b = random_array(DType::f32, {16, 8}, 2);
+  const Graph graph = parse(
+      "graph f(a: f32[16, 8], b: f32[16, 8]) {\n"
+      "  x = mul(mul(a, 1e6), mul(b, 1e6))\n"
+      "  return exp(sub(x, max(x, axis=-1, keepdims=true)))\n}");
+  std::vector<HostArray> results(2, make_array(DType::f32, {16, 8}));  // of the rounded product, of the exact one
+  for (std::int64_t row = 0; row < 16; ++row) {
+    const auto product = [&](std::int64_t i) {
+      const std::int64_t at = row * 8 + i;
+      return static_cast<double>(static_cast<float>(get_real(a, at) * 1e6)) * static_cast<float>(get_real(b, at) * 1e6);
+    };
+    float top = -std::numeric_limits<float>::infinity();
+    for (std::int64_t i = 0; i < 8; ++i) top = std::max(top, static_cast<float>(product(i)));
+    for (std::int64_t i = 0; i < 8; ++i) {
+      set_real(results[0], row * 8 + i, std::exp(static_cast<float>(product(i)) - top));
+      set_real(results[1], row * 8 + i, std::exp(static_cast<float>(product(i) - top)));
+    }
+  }
+  EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {results[0]}, {}, 48).at(0).equal);
+  const Comparison contracted = compare_with_interpreter(graph, {a, b}, {results[1]}, {}, 48).at(0);
+  EXPECT_FALSE(contracted.equal);
+  EXPECT_GT(contracted.mismatches, 8);
+}
+
 // A plan that stores v rounds it once, and nothing behind it: neither all of its operators nor none.
 TEST(Compare, WhatTurnsOnOneStoredValueIsUndecided) {
   const std::string before = "graph before(y: f8e5m2[500]) {\n  v = sigmoid(y)\n  return v\n}";
