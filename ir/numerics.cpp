@@ -90,8 +90,17 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
   return keep(dtype, value + noise(i) * error);
 }
 
+// In some order terms of both signs overflow, or their products do; with fma, whose product has no range, the first
+// infinity stays.
+double Numerics::overflowed(double value, std::int64_t i) const {
+  if (noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::uint64_t drawn = mix(~key_ + static_cast<std::uint64_t>(i)) & 3;
+  return drawn == 0 ? kInfinity : drawn == 1 ? -kInfinity : value;
+}
+
 double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {
-  if (disturbs_ && std::isinf(error) && noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
+  if (disturbs_ && std::isinf(error) && !quiet_) value = overflowed(value, i);
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);
   if (dtype != compute_type(dtype) && !round_every_op_ && !chooses_) error += rounding_error(dtype, value);
   if (error == 0 || !std::isfinite(error)) return keep(dtype, value);

@@ -295,6 +295,20 @@ TEST(Compare, AShiftByTheMaximumOfAnotherRoundingIsADifference) {
   EXPECT_GT(contracted.mismatches, 8);
 }
 
+// -1e41 + 1e47 is inf - inf, or -inf where fma adds the second product to the first overflow: a row that sees nothing.
+TEST(Compare, AProductThatOverflowsOnTheWayMayBeAnInfinityOfEitherSign) {
+  HostArray a = make_array(DType::f32, {1, 2}), b = make_array(DType::f32, {2, 1}), y = make_array(DType::f32, {1, 1});
+  set_real(a, 0, -1e30);
+  set_real(a, 1, 1e30);
+  set_real(b, 0, 1e11);
+  set_real(b, 1, 1e17);
+  const Graph graph = parse("graph f(a: f32[1, 2], b: f32[2, 1]) { return softmax(matmul(a, b)) }");
+  for (const double weight : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
+    set_real(y, 0, weight);
+    EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {y}, {}, 48).at(0).equal) << weight;
+  }
+}
+
 // A plan that stores v rounds it once, and nothing behind it: neither all of its operators nor none.
 TEST(Compare, WhatTurnsOnOneStoredValueIsUndecided) {
   const std::string before = "graph before(y: f8e5m2[500]) {\n  v = sigmoid(y)\n  return v\n}";
