@@ -32,6 +32,7 @@ Verdict compare(const RandomCase& c, const std::vector<ir::HostArray>& actual) {
     verdict.undecided += one.undecided;
     if (one.equal || !verdict.same) continue;
     verdict.same = false;
+    verdict.kind = "differs";
     verdict.difference =
         fmt::format("output {}: {} of {} elements differ, first at {}, error {} times the tolerance (absolute {})",
                     c.graph.outputs_names[i], one.mismatches, one.elements, one.first_mismatch, one.max_tolerance_ratio,
@@ -159,6 +160,12 @@ Executable executable_with_other_schedules(const ir::Graph& graph, const std::st
   return Executable(std::make_shared<Executable::Impl>(*plan, backend, lower));
 }
 
+// What a user can do something about: a limit that is exceeded, said with a remedy.
+bool is_refusal(const Error& error) {
+  const bool limit = error.kind() == ErrorKind::resource || error.kind() == ErrorKind::unsupported;
+  return limit && !error.remedy().empty();
+}
+
 Verdict check(const RandomCase& c, const std::string& target,
               const std::function<Executable(const ir::Graph& graph)>& compiled) {
   try {
@@ -172,8 +179,10 @@ Verdict check(const RandomCase& c, const std::string& target,
     std::vector<ir::HostArray> actual;
     for (const Array& output : executable(inputs, c.bindings)) actual.push_back(to_host(output));
     return compare(c, actual);
+  } catch (const Error& error) {
+    return {is_refusal(error), is_refusal(error), name_of(error.kind()), error.what()};
   } catch (const std::exception& error) {
-    return {false, error.what(), 0, 0};
+    return {false, false, "exception", error.what()};
   }
 }
 
@@ -202,6 +211,7 @@ Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, 
     unfused.difference = "unfused: " + unfused.difference;
     return unfused;
   }
+  if (unfused.refused) return unfused;
   return fused;
 }
 

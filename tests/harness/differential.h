@@ -13,13 +13,16 @@ namespace tenon::test {
 /// What a target made of a case.
 struct Verdict {
   bool same = true;
+  bool refused = false;    ///< nothing was computed: an error says that this is over a limit, and what to do
+  std::string kind;        ///< of what went wrong, for shrinking: "differs", or the kind of error
   std::string difference;  ///< which output, how far off, or the error that was thrown
   std::int64_t elements = 0;
   std::int64_t undecided = 0;  ///< elements on which perturbed interpretations disagree, and so nothing is demanded
 };
 
 /// Compiles `c` for `target` and compares the results with the interpreter's. For an architecture ("sm_90a") every
-/// kernel is built and none is run.
+/// kernel is built and none is run. Whatever is thrown is a finding (an internal error, a schedule's text that does not
+/// compile, bad_alloc), but for the refusals of graphs that are over a limit.
 Verdict check(const RandomCase& c, const std::string& target, const Options& options);
 
 /// `check` with fusion on and off: the first difference, or the fused verdict.

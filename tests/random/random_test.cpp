@@ -5,13 +5,16 @@
 //                        results go around the caches; cpu_avx2, cpu_sse: that without AVX-512, without AVX; sm_90a
 //                        and the like: the kernels are built, and not run
 //   TENON_RANDOM_SCHEDULES  1: fused only, each kernel with one of the schedules that a tuner tries for it
-//   TENON_RANDOM_TRACE   1: print each graph before it runs, to see which one crashes
+//   TENON_RANDOM_TRACE   1: print each graph before it runs
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 
+#include "tests/harness/crash_report.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/targets.h"
 #include "tests/runtime/installed_nvrtc.h"
@@ -25,8 +28,48 @@ std::uint64_t setting(const char* name, std::uint64_t fallback) {
 }
 
 constexpr std::uint64_t kBatches = 16;
+constexpr double kMostUndecided = 0.06;  // of a graph's elements, in the mean of a run
+constexpr double kMostRefused = 0.01;    // of a run's graphs
 
-class RandomGraphs : public ::testing::TestWithParam<int> {};
+// What a run has judged, printed at its end.
+struct Tally {
+  int graphs = 0, findings = 0;
+  std::int64_t elements = 0;
+  double undecided = 0;  // of each graph's elements, so that no large graph speaks for the run
+  std::map<std::string, int> refused;
+
+  void add(const Verdict& verdict) {
+    ++graphs;
+    findings += !verdict.same;
+    if (verdict.refused) ++refused[verdict.difference.substr(0, verdict.difference.find('\n'))];
+    elements += verdict.elements;
+    if (verdict.elements > 0)
+      undecided += static_cast<double>(verdict.undecided) / static_cast<double>(verdict.elements);
+  }
+};
+
+Tally& tally() {
+  static Tally one;
+  return one;
+}
+
+class RandomGraphs : public ::testing::TestWithParam<int> {
+ public:
+  // A tenth of a graph or two may be left over in a run of a few.
+  static void TearDownTestSuite() {
+    const Tally& run = tally();
+    int refused = 0;
+    for (const auto& [message, count] : run.refused) {
+      fmt::print("  {} refused: {}\n", count, message);
+      refused += count;
+    }
+    fmt::print(
+        "random graphs: {} with {} elements, {} findings, {} refused, {:.2f} % of a graph's elements undecided\n",
+        run.graphs, run.elements, run.findings, refused, 100 * run.undecided / std::max(run.graphs, 1));
+    EXPECT_LE(run.undecided, kMostUndecided * run.graphs + 2) << "too much is left undecided for this to be a test";
+    EXPECT_LE(refused, kMostRefused * run.graphs + 1) << "too many graphs are refused for this to be a test";
+  }
+};
 
 TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
   const char* target_name = std::getenv("TENON_RANDOM_TARGET");
@@ -47,10 +90,9 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
     ASSERT_EQ(missing, "");
   }
   options.cache = false;  // every graph is new
-  std::int64_t elements = 0;
-  double undecided = 0;  // of each graph's elements, so that no large graph speaks for the batch
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t seed = first + static_cast<std::uint64_t>(GetParam()) * count + i;
+    const CrashReport crash("TENON_RANDOM_SEED", seed);
     const RandomCase c = random_case(seed);
     if (setting("TENON_RANDOM_TRACE", 0)) fmt::print(stderr, "{}", report(c, fmt::format("seed {}", seed)));
     const auto check = [&](const RandomCase& candidate) {
@@ -58,18 +100,15 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
                        : check_fused_and_unfused(candidate, target, options);
     };
     const Verdict verdict = check(c);
-    elements += verdict.elements;
-    if (verdict.elements > 0)
-      undecided += static_cast<double>(verdict.undecided) / static_cast<double>(verdict.elements);
+    tally().add(verdict);
     if (verdict.same) continue;
-    const RandomCase small = shrink(c, [&](const RandomCase& candidate) { return !check(candidate).same; });
+    const RandomCase small = shrink(c, [&](const RandomCase& candidate) {
+      const Verdict now = check(candidate);
+      return !now.same && now.kind == verdict.kind;
+    });
     ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs: {}\nat its smallest:\n{}", seed, verdict.difference,
                                  report(small, check(small).difference));
   }
-  RecordProperty("elements", std::to_string(elements));
-  if (built_only) return;
-  EXPECT_LE(undecided, 0.1 * static_cast<double>(count) + 1)
-      << "too much is left undecided for this to be a test, first seed " << first;
 }
 
 INSTANTIATE_TEST_SUITE_P(Batch, RandomGraphs, ::testing::Range(0, static_cast<int>(kBatches)));
