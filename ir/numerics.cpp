@@ -93,10 +93,8 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
 // In some order terms of both signs overflow, or their products do; with fma, whose product has no range, the first
 // infinity stays.
 double Numerics::overflowed(double value, std::int64_t i) const {
-  if (noise(i) > 0) return std::numeric_limits<double>::quiet_NaN();
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  const std::uint64_t drawn = mix(~key_ + static_cast<std::uint64_t>(i)) & 3;
-  return drawn == 0 ? kInfinity : drawn == 1 ? -kInfinity : value;
+  if (second_pair_) return sign_ * std::numeric_limits<double>::infinity();
+  return noise(i) > 0 ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {

@@ -59,7 +59,8 @@ class Numerics {
   /// Whether a value that may be 0 is 0 exactly, in one run of each pair: terms that cancel in one order, or after one
   /// rounding, leave no noise, and what asks for 0 then gets another answer.
   bool cancels(std::int64_t i) const;
-  /// What a sum or a product may be that leaves the range on the way: `value`, NaN, or an infinity of either sign.
+  /// What a sum or a product may be that leaves the range on the way: of four runs one is NaN where the next is `value`,
+  /// and two are infinities of one sign for the whole node, which a maximum of many elements may need.
   double overflowed(double value, std::int64_t i) const;
 
   bool round_every_op_;
