@@ -87,8 +87,16 @@ class Extract {
   std::map<ValueId, ValueId> map_;
 };
 
-// What the interpreter computes for every value.
+// Large cases have none: their kernels are built and not run. A number has an element, so no shape and no bytes are
+// none.
+bool has_data(const RandomCase& c) {
+  if (c.inputs.empty()) return c.graph.inputs.empty();
+  return !(c.inputs[0].shape.empty() && c.inputs[0].bytes.empty());
+}
+
+// What the interpreter computes for every value; nothing of a case without data.
 std::vector<ir::HostArray> all_values(const RandomCase& c) {
+  if (!has_data(c)) return std::vector<ir::HostArray>(c.graph.values.size());
   ir::Graph graph = c.graph;
   graph.outputs.clear();
   graph.outputs_names.clear();

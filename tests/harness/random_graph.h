@@ -19,8 +19,12 @@ struct RandomCase {
   std::vector<std::string> draws;     ///< the kinds of draw that it grew by, in order; empty where it was shrunk
 };
 
-/// A case of 1 to `max_nodes` draws.
-RandomCase random_case(std::uint64_t seed, int max_nodes = 40);
+/// Small ones run in a moment. Large ones are beyond the caches, for schedules that small data never asks for: to be
+/// planned and built, not run.
+enum class Sizes : std::uint8_t { small, large };
+
+/// A case of 1 to 40 draws; without data where it is large.
+RandomCase random_case(std::uint64_t seed, Sizes sizes = Sizes::small);
 
 /// Data for the graph's inputs: reals mostly in [-3, 3], or of any size, large, whole, special; small integers.
 std::vector<ir::HostArray> random_inputs(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed);

@@ -22,6 +22,7 @@ std::span<const Draw> all_draws() {
       {"weights", 0.4, true, draw_weights},
       {"joined rows", 0.6, true, draw_joined_rows},
       {"shifted product", 0.4, true, draw_shifted_product},
+      {"both ways", 0.3, true, draw_both_ways},
       {"split reductions", 0.4, true, draw_split_reductions},
   };
   return kDraws;

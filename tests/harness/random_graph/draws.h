@@ -37,6 +37,7 @@ bool draw_many(Generator& g);              ///< operands by the hundred
 bool draw_weights(Generator& g);           ///< a softmax whose scores or weights are conditional, and a second product
 bool draw_joined_rows(Generator& g);       ///< a concat, take or pad, then a norm or a softmax of its rows
 bool draw_shifted_product(Generator& g);   ///< exponentials of what is a product, shifted by its maximum
+bool draw_both_ways(Generator& g);         ///< reductions over rows and over columns of the same tensors
 bool draw_split_reductions(Generator& g);  ///< a pool, and a reduction of the rest
 
 /// One view of `x`, of any kind.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ir/op.h"
 #include "tests/harness/random_graph/draws.h"
@@ -17,21 +18,25 @@ using ir::ValueId;
 
 constexpr std::int64_t kExtents[] = {1, 1, 2, 3, 4, 5, 7, 8, 8, 16, 17, 31, 32, 33, 64, 65, 100, 129};
 constexpr std::int64_t kLong[] = {4096, 4097, 5000, 8192, 10000, 16384, 20001, 33000, 65536, 100000};
+constexpr std::int64_t kLarge[] = {256, 768, 1000, 1024, 1023, 4096, 5120, 16384, 50257, 65536, 262144, 1000003};
+constexpr int kMostDraws = 40, kMostNodes = 60;
 constexpr double kFavoured = 25;  // times its weight, what a graph's favourite has
 
 const std::vector<DType> kCommon{DType::f32, DType::f32, DType::f16, DType::bf16, DType::i32, DType::f64, DType::bool_};
 
 }  // namespace
 
-Generator::Generator(std::uint64_t seed, int max_nodes) : engine_(seed), max_nodes_(max_nodes) {}
+Generator::Generator(std::uint64_t seed, Sizes sizes) : engine_(seed), sizes_(sizes) {}
 
 // ---- shapes ----
 
-void Generator::choose_style() {
+void Generator::choose_style(Sizes sizes) {
+  style_.large = sizes == Sizes::large;
   style_.ones = chance(0.15);
   style_.zeros = chance(0.06);
-  style_.long_row = chance(0.025);
+  style_.long_row = !style_.large && chance(0.025);
   if (style_.long_row) style_.most_elements = 1 << 17;
+  if (style_.large) style_.most_elements = std::int64_t{1} << 27;
   if (!chance(0.55)) return;
   std::vector<int> patterns;
   for (std::size_t i = 0; i < all_draws().size(); ++i)
@@ -67,8 +72,24 @@ Shape Generator::random_shape() {
       shape[static_cast<std::size_t>(uniform(0, static_cast<int>(shape.size()) - 1))] =
           Dim(kLong[uniform(0, static_cast<int>(std::size(kLong)) - 1)]);
     }
+    if (style_.large && !shape.empty() && chance(0.85)) enlarge(shape);
     if (size(shape) <= style_.most_elements) return shape;
   }
+}
+
+std::int64_t Generator::size(const Shape& shape) const {
+  std::int64_t count = 1;
+  for (const Dim& extent : shape)
+    if (__builtin_mul_overflow(count, extent.evaluate(bindings_), &count))
+      return std::numeric_limits<std::int64_t>::max();
+  return count;
+}
+
+// Two axes of a few thousand, or one that is larger.
+void Generator::enlarge(Shape& shape) {
+  const auto axis = [&] { return static_cast<std::size_t>(uniform(0, static_cast<int>(shape.size()) - 1)); };
+  for (int axes = uniform(1, 3); axes > 0; --axes)
+    shape[axis()] = Dim(kLarge[uniform(0, static_cast<int>(std::size(kLarge)) - 1)]);
 }
 
 Ints Generator::random_axes(int rank) {
@@ -207,19 +228,19 @@ void Generator::grow_one(RandomCase& result) {
 
 RandomCase Generator::make(std::uint64_t seed) {
   graph_.name = fmt::format("random_{}", seed);
-  choose_style();
+  choose_style(sizes_);
   if (chance(0.4)) add_symbol("rows");
   if (chance(0.15)) add_symbol("cols");
   // Most graphs stay with a few dtypes, so that values meet.
   for (int i = 0; i < 3; ++i) dtypes_.push_back(chance(0.6) ? pick(kCommon) : any_dtype());
   const int inputs = uniform(1, 3);
   for (int i = 0; i < inputs; ++i) new_input(pick(dtypes_), random_shape());
-  const int most = style_.long_row ? 5 : max_nodes_;
+  const int most = style_.long_row ? 5 : kMostDraws;
   const int wanted = chance(0.5) ? uniform(1, std::min(8, most)) : uniform(1, most);
   RandomCase result;
   // A draw may be a pattern of many operators: enough is what is reached by draws or by operators.
   for (int tries = 0; static_cast<int>(result.draws.size()) < wanted && tries < 30 * wanted &&
-                      (result.draws.empty() || static_cast<int>(graph_.nodes.size()) < 2 * max_nodes_);
+                      (result.draws.empty() || static_cast<int>(graph_.nodes.size()) < kMostNodes);
        ++tries)
     grow_one(result);
   choose_outputs();
@@ -246,9 +267,9 @@ void Generator::choose_outputs() {
   for (std::size_t i = 0; i < sinks.size(); ++i) ir::append_output(graph_, sinks[i], fmt::format("y{}", i));
 }
 
-RandomCase random_case(std::uint64_t seed, int max_nodes) {
-  RandomCase result = Generator(seed, max_nodes).make(seed);
-  result.inputs = random_inputs(result.graph, result.bindings, seed);
+RandomCase random_case(std::uint64_t seed, Sizes sizes) {
+  RandomCase result = Generator(seed, sizes).make(seed);
+  if (sizes == Sizes::small) result.inputs = random_inputs(result.graph, result.bindings, seed);
   return result;
 }
 

@@ -21,12 +21,13 @@ struct Style {
   bool ones = false;      ///< axes of extent 1 everywhere
   bool zeros = false;     ///< and of extent 0 here and there
   bool long_row = false;  ///< one large axis, few operators
+  bool large = false;     ///< a large axis or two in most shapes
   std::int64_t most_elements = 1 << 13;
 };
 
 class Generator {
  public:
-  Generator(std::uint64_t seed, int max_nodes);
+  Generator(std::uint64_t seed, Sizes sizes);
 
   /// The case, without data.
   RandomCase make(std::uint64_t seed);
@@ -47,7 +48,8 @@ class Generator {
   std::int64_t extent();
   Dim random_dim();
   Shape random_shape();
-  std::int64_t size(const Shape& shape) const { return element_count(shape).evaluate(bindings_); }
+  /// Elements at the bindings; the greatest number where there are more.
+  std::int64_t size(const Shape& shape) const;
   Ints random_axes(int rank);
   Ints permutation(int rank);
 
@@ -84,13 +86,14 @@ class Generator {
   const ir::OpInfo& random_op(ir::Kind kind);
 
  private:
-  void choose_style();
+  void choose_style(Sizes sizes);
+  void enlarge(Shape& shape);
   void add_symbol(const std::string& name);
   void grow_one(RandomCase& result);
   void choose_outputs();
 
   std::mt19937_64 engine_;
-  int max_nodes_;
+  Sizes sizes_;
   Style style_;
   int favourite_ = -1;  ///< of kDraws: drawn more often in this graph
   ir::Graph graph_;

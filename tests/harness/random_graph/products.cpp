@@ -7,6 +7,24 @@ using ir::Attrs;
 using ir::Op;
 using ir::ValueId;
 
+namespace {
+
+// What comes before an operand of an attention: nothing, or something of the same shape.
+ValueId prepared(Generator& g, ValueId x) {
+  const ir::Type type = g.type(x);
+  switch (g.uniform(0, 11)) {
+    case 0: return g.make(Op::mul, {x, g.partner(type.dtype, type.shape)});
+    case 1: return g.make(Op::rms_norm, {x});
+    case 2: return g.make(Op::softmax, {x});
+    case 3: return g.make(Op::flip, {x}, {{"axis", Ints{-2}}});
+    case 4: return g.make(Op::silu, {x});
+    case 5: return g.make(Op::where, {g.partner(DType::bool_, type.shape), x, g.literal(0, type.dtype)});
+    default: return x;
+  }
+}
+
+}  // namespace
+
 bool draw_matmul(Generator& g) {
   const auto a =
       g.value_where([&](ValueId value) { return is_real(g.type(value).dtype) && !g.type(value).shape.empty(); });
@@ -44,7 +62,8 @@ bool draw_attention(Generator& g) {
   Shape q{batch, heads * group, sq, d}, k{batch, heads, sk, d}, v{batch, heads, sk, dv};
   if (const int dropped = g.chance(0.2) ? g.uniform(1, 2) : 0; dropped > 0)
     for (Shape* shape : {&q, &k, &v}) shape->erase(shape->begin(), shape->begin() + dropped);
-  std::vector<ValueId> operands{g.new_input(dtype, q), g.new_input(dtype, k), g.new_input(dtype, v)};
+  std::vector<ValueId> operands;
+  for (const Shape& shape : {q, k, v}) operands.push_back(prepared(g, g.new_input(dtype, shape)));
   if (g.chance(0.3))
     operands.push_back(g.new_input(dtype, g.chance(0.5) || q.size() < 3 ? Shape{sq, sk} : Shape{heads * group, 1, sk}));
   return g.append(Op::attention, operands, std::move(attrs));

@@ -80,6 +80,20 @@ bool draw_shifted_product(Generator& g) {
   return true;
 }
 
+// Over the rows and over the columns of the same tensors, as the gradients of a norm.
+bool draw_both_ways(Generator& g) {
+  const ValueId x = g.real_value(2);
+  const ir::Type type = g.type(x);
+  const ValueId weighted = g.make(Op::mul, {x, g.new_input(type.dtype, {type.shape.back()})});
+  const ValueId row = g.make(Op::sum, {weighted}, {{"axis", Ints{-1}}, {"keepdims", true}});
+  g.must_return(g.make(Op::sub, {weighted, row}));
+  Ints outer;
+  for (int axis = 0; axis + 1 < static_cast<int>(type.shape.size()); ++axis) outer.push_back(axis);
+  g.must_return(g.make(Op::sum, {g.chance(0.5) ? x : g.make(Op::mul, {x, x})}, {{"axis", outer}}));
+  if (g.chance(0.5)) g.must_return(g.make(Op::max, {weighted}, {{"axis", outer}}));
+  return true;
+}
+
 // First over pieces of an axis, then over the rest; over axes of extent 1 in between.
 bool draw_split_reductions(Generator& g) {
   ValueId x = g.real_value(1);

@@ -69,6 +69,45 @@ ValueId condition(Generator& g, const Rows& rows, ValueId weight) {
   }
 }
 
+// What looks like an attention and is none, or not quite: planning has a rule for each.
+ValueId nearly(Generator& g, const Rows& rows, ValueId scores) {
+  const DType dtype = g.type(scores).dtype;
+  const auto row_sum = [&](ValueId x) { return g.make(Op::sum, {x}, {{"axis", Ints{-1}}, {"keepdims", true}}); };
+  switch (g.uniform(0, 4)) {
+    case 0: return g.make(Op::softmax, {scores}, {{"axis", Ints{-2}}});
+    case 1: {  // shifted by something that is not the maximum
+      const ValueId shift =
+          g.chance(0.5) ? g.make(Op::max, {g.make(Op::mul, {scores, scores})}, {{"axis", Ints{-1}}, {"keepdims", true}})
+                        : g.new_input(dtype, {rows.queries, 1});
+      const ValueId weight = g.make(Op::exp, {g.make(Op::sub, {scores, shift})});
+      return g.make(Op::div, {weight, row_sum(weight)});
+    }
+    case 2: return g.make(Op::matmul, {g.make(Op::softmax, {scores}), g.new_input(dtype, {rows.keys, rows.keys})});
+    case 3: {  // sums of other exponentials
+      const ValueId weight = g.make(Op::exp, {scores});
+      return g.make(Op::div, {weight, row_sum(g.make(Op::exp, {g.make(Op::neg, {scores})}))});
+    }
+    default: {  // of scores that are no product
+      const ValueId given = g.new_input(dtype, g.shape(scores));
+      return g.make(Op::softmax, {g.make(Op::add, {given, scores})});
+    }
+  }
+}
+
+// The second product: of matrices, sometimes twice, or of a vector.
+void mix(Generator& g, const Shape& batch, const Rows& rows, ValueId weight) {
+  const DType dtype = g.type(weight).dtype;
+  if (g.chance(0.1)) {
+    g.make(Op::matmul, {weight, g.new_input(dtype, {rows.keys})});
+    return;
+  }
+  for (int products = g.chance(0.1) ? 2 : 1; products > 0; --products) {
+    Shape v = batch;
+    v.insert(v.end(), {rows.keys, Dim(g.pick(Ints{8, 16, 1, 5}))});
+    g.make(Op::matmul, {weight, g.new_input(dtype, v)});
+  }
+}
+
 }  // namespace
 
 bool draw_weights(Generator& g) {
@@ -77,7 +116,7 @@ bool draw_weights(Generator& g) {
   Rows rows{-1, Dim(g.uniform(1, 24)), Dim(g.chance(0.1) ? 1 : g.uniform(2, 40))};
   rows.scores = scores_of(g, dtype, batch, rows.queries, rows.keys);
   mask(g, rows);
-  ValueId weight = weights_of(g, rows.scores);
+  ValueId weight = g.chance(0.2) ? nearly(g, rows, rows.scores) : weights_of(g, rows.scores);
   for (int conditions = g.uniform(0, 2); conditions > 0; --conditions) {
     const ValueId replaced = g.literal(g.chance(0.8) ? 0 : 0.5, g.type(weight).dtype);
     const ValueId when = condition(g, rows, weight);
@@ -85,9 +124,7 @@ bool draw_weights(Generator& g) {
   }
   if (g.type(weight).dtype != dtype) weight = g.make(Op::cast, {weight}, {{"dtype", dtype}});
   if (g.chance(0.15)) g.must_return(weight);
-  Shape v = batch;
-  v.insert(v.end(), {rows.keys, Dim(g.pick(Ints{8, 16, 1, 5}))});
-  g.make(Op::matmul, {weight, g.new_input(dtype, v)});
+  mix(g, batch, rows, weight);
   return true;
 }
 
