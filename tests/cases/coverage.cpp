@@ -220,7 +220,8 @@ class Coverage {
 
   void fail(const std::exception& error) {
     const auto* known = dynamic_cast<const Error*>(&error);
-    failed_.add(known == nullptr ? "exception" : name_of(known->kind()));
+    const std::string message = known == nullptr ? error.what() : known->message();
+    failed_.add(message.substr(0, message.find(':')));  // what follows names values
   }
 
   using Values = std::map<std::string, std::map<std::string, int>>;  // field, value, kernels
