@@ -1,12 +1,15 @@
 // Places through one node, for each kind of node, and the walk over many.
 #include "ir/fusion/demand.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "ir/build.h"
 #include "ir/check.h"
 #include "ir/fusion/cluster.h"
 #include "ir/view.h"
+#include "tenon/error.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -131,6 +134,16 @@ Layout view_operand_layout(const Graph& graph, NodeId id, std::size_t operand, c
   return concatenated(permuted);
 }
 
+// A backstop: where options.max_places is 0 nothing else bounds the walk.
+constexpr std::size_t kMostPlaces = 1 << 13;
+
+[[noreturn]] void too_many_places(const Graph& graph) {
+  throw Error(
+      ErrorKind::resource,
+      fmt::format("a kernel of '{}' needs a value at too many places: at more than {}", graph.name, kMostPlaces), {},
+      "leave 'places' switched on (tenon switches), or return a value on the way, which is then stored");
+}
+
 }  // namespace
 
 Layout operand_layout(const Graph& graph, NodeId id, std::size_t operand, const Layout& result,
@@ -172,6 +185,7 @@ void demand(const Graph& graph, ValueId value, const Layout& layout, const std::
     std::vector<Layout>& layouts = (read ? needs.read : needs.computed)[next];
     if (read && layouts.empty()) needs.read_order.push_back(next);
     if (std::find(layouts.begin(), layouts.end(), at) != layouts.end()) continue;
+    if (layouts.size() == kMostPlaces) too_many_places(graph);
     layouts.push_back(at);
     --needs.left;
     if (read) continue;

@@ -65,8 +65,8 @@ Verdict check_places(const Context& context, const Cluster& a, const Cluster& b,
                                              "limit is {}",
                                              places, of, limit));
   }
-  const int most = std::max({limit, longest_coordinate(a), longest_coordinate(b)});
-  if (const int longest = longest_coordinate(merged); longest > most)
+  const int longest = longest_coordinate(merged);
+  if (longest > limit && longest > std::max(longest_coordinate(a), longest_coordinate(b)))
     return no("too-many-places", fmt::format("a coordinate would be an expression of {} terms, through views that do "
                                              "not divide; the limit is {}",
                                              longest, limit));

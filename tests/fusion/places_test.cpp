@@ -60,20 +60,18 @@ INSTANTIATE_TEST_SUITE_P(Chains, Places, testing::ValuesIn(kChains),
                          [](const auto& chain) { return std::string(chain.param.name); });
 
 // Chains of views alone are one kernel where nothing is stored: 2^30 loads, or coordinates of as many terms.
-TEST(PlacesWithoutALimit, AreAnErrorOfLowering) {
+TEST(PlacesWithoutALimit, AreAnError) {
   PlanOptions options;
   options.max_places = 0;
   for (const std::size_t chain : {0, 3, 5}) {
-    const Plan plan = make_plan(graph_of(kChains[chain], 30), options);
-    ASSERT_EQ(plan.groups.size(), 1U) << print(plan);
     try {
+      const Plan plan = make_plan(graph_of(kChains[chain], 30), options);
+      ASSERT_EQ(plan.groups.size(), 1U) << print(plan);
       codegen::lower(plan, 0, codegen::Specialization{}, codegen::cuda_target("sm_90a"));
       FAIL() << kChains[chain].name;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::resource) << error.what();
-      EXPECT_NE(std::string(error.what()).find("a kernel of 'chain' needs its values at too many places"),
-                std::string::npos)
-          << error.what();
+      EXPECT_NE(std::string(error.what()).find("at too many places"), std::string::npos) << error.what();
     }
   }
 }
