@@ -127,14 +127,10 @@ void add_cache(CLI::App& app, Action& action) {
       const auto s = open_disk(default_options()).stats();
       const nlohmann::ordered_json document{
           {"folder", s.folder}, {"entries", s.entries}, {"bytes", s.bytes}, {"max_bytes", s.max_bytes}};
-      write_output("-", *json ? document.dump() + "
-"
-                              : fmt::format("{}
-{}, {} of {} bytes{}{}
-", s.folder, counted_kernels(s.entries),
-                                            s.bytes, s.max_bytes, too_large_text(s.too_large),
-                                            s.reason.empty() ? "" : "
-" + s.reason));
+      write_output(
+          "-", *json ? document.dump() + "\n"
+                     : fmt::format("{}\n{}, {} of {} bytes{}{}\n", s.folder, counted_kernels(s.entries), s.bytes,
+                                   s.max_bytes, too_large_text(s.too_large), s.reason.empty() ? "" : "\n" + s.reason));
       return fine;
     };
   });
