@@ -19,6 +19,7 @@ constexpr std::int64_t kThreadRow = 4;     // up to it a thread has a row for it
 constexpr std::int64_t kBlockRow = 3072;   // beyond it a row is shared by a block
 constexpr std::int64_t kLargeRow = 16384;  // beyond it by a large one
 constexpr int kBytesInFlight = 128;        // per thread: 64 KB and more on an SM, twice what its share of latency needs
+constexpr int kRegisterBytes = 4;          // what an element alone takes, however narrow
 constexpr int kMostUnrolled = 16;
 constexpr std::int64_t kShortestPeeled = 256;
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
@@ -191,7 +192,10 @@ void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool
 }  // namespace
 
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
-  const std::int64_t wanted = kBytesInFlight / (vector * stream_bytes(kernel));
+  std::int64_t in_flight = 0;
+  for (const Instr* load : row_streams(kernel))
+    in_flight += std::max<std::int64_t>(kRegisterBytes, vector * element_bytes(kernel, load->access));
+  const std::int64_t wanted = kBytesInFlight / std::max<std::int64_t>(kRegisterBytes, in_flight);
   int unroll = 1;
   while (unroll < kMostUnrolled && 2 * unroll <= std::min(wanted, steps)) unroll *= 2;
   return unroll;

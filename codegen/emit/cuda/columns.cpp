@@ -98,7 +98,7 @@ class ColumnEmitter {
     }
     sums_ = long_sums(rows_, sweep.reduces, team_.size);
     for (InstrId id : sums_) {
-      out_.line(fmt::format("double t{}[{}] = {{}};", id, schedule_.vector));
+      out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, team_.size), id, schedule_.vector));
     }
     if (!sums_.empty()) open_block(out_, rows_, first(), end(), std::int64_t{team_.size} * turns_of_block(1));
     if (!sweep.reduces.empty() || !sweep.stores.empty()) {

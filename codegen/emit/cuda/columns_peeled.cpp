@@ -113,7 +113,7 @@ class PeeledColumns {
       out_.close();
     }
     const std::vector<InstrId> sums = long_sums(rows_, sweep().reduces, members);
-    for (InstrId id : sums) out_.line(fmt::format("double t{}[{}] = {{}};", id, vector));
+    for (InstrId id : sums) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members), id, vector));
     out_.open("if (inside) {");
     if (!sums.empty()) open_block(out_, rows_, "begin + member", "end", std::int64_t{members} * turns_of_block(1));
     if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));

@@ -13,18 +13,28 @@ namespace {
 
 constexpr std::int64_t kFewTerms = 512;
 constexpr int kBlockTerms = 64;
+constexpr int kFewBlocks = 128;
+
+// What one thread adds up, at most.
+std::int64_t terms_of_thread(const Rows& rows, int members) {
+  const std::int64_t parts = std::int64_t{members} * rows.schedule.splits * rows.schedule.cluster;
+  return rows.length.bounds(rows.kernel.symbols).max / parts;
+}
 
 }  // namespace
 
 std::vector<InstrId> long_sums(const Rows& rows, const std::vector<InstrId>& reduces, int members) {
-  const std::int64_t parts = std::int64_t{members} * rows.schedule.splits * rows.schedule.cluster;
-  if (rows.schedule.persistent || rows.length.bounds(rows.kernel.symbols).max / parts <= kFewTerms) return {};
+  if (rows.schedule.persistent || terms_of_thread(rows, members) <= kFewTerms) return {};
   std::vector<InstrId> sums;
   for (const InstrId id : reduces) {
     const Instr& instr = rows.kernel.instr(id);
     if (adds_reals(instr) && compute_type(instr.dtype) == DType::f32) sums.push_back(id);
   }
   return sums;
+}
+
+const char* type_of_blocks(const Rows& rows, int members) {
+  return terms_of_thread(rows, members) <= kFewBlocks * kBlockTerms ? "float" : "double";
 }
 
 int turns_of_block(int terms) { return std::max(1, kBlockTerms / terms); }

@@ -192,7 +192,7 @@ std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
 
 void ReduceEmitter::declare_blocks(const Sweep& sweep) {
   for (InstrId id : blocked_sums(sweep)) {
-    out_.line(fmt::format("double t{} = 0;", id));
+    out_.line(fmt::format("{} t{} = 0;", type_of_blocks(rows_, team_.size), id));
     if (sweep.online && sweep.online->sum == id) out_.line(fmt::format("float at{} = 0;", id));
   }
 }
