@@ -65,9 +65,7 @@ Profile describe(const ir::Plan& plan, std::vector<KernelTimes> kernels, const i
       kernel.operators += (kernel.operators.empty() ? "" : "; ") + ir::fusion::operators_text(plan, group);
       append(kernel.reads, names, group.inputs);
       append(kernel.writes, names, group.outputs);
-      estimate.bytes += group.estimate.bytes;
-      estimate.slots += group.estimate.slots;
-      estimate.flops += group.estimate.flops;
+      ir::add_work(estimate, group.estimate);
     }
     if (times.groups.size() > 1) kernel.kernel_class = "pack";
     kernel.kernel = std::move(times);

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "ir/fusion/roofline.h"
 #include "ir/text.h"
 #include "runtime/stopwatch.h"
 #include "src/cost_model.h"
@@ -30,11 +31,7 @@ struct Measured {
 
 ir::Estimate sum_of(const ir::Plan& plan) {
   ir::Estimate sum;
-  for (const ir::Group& group : plan.groups) {
-    sum.bytes += group.estimate.bytes;
-    sum.slots += group.estimate.slots;
-    sum.flops += group.estimate.flops;
-  }
+  for (const ir::Group& group : plan.groups) ir::add_work(sum, group.estimate);
   return sum;
 }
 

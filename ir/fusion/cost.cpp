@@ -160,6 +160,14 @@ double time_of(const Context& context, const Cluster& cluster, double bytes) {
 
 namespace tenon::ir {
 
+void add_work(Estimate& sum, const Estimate& other) {
+  sum.bytes += other.bytes;
+  sum.slots += other.slots;
+  sum.flops += other.flops;
+  sum.tensor_flops += other.tensor_flops;
+  sum.lane_flops += other.lane_flops;
+}
+
 double arithmetic_us(const CostModel& cost, const Estimate& estimate) {
   const double contraction_us =
       estimate.tensor_flops / (cost.tensor_tflops * 1e6) + estimate.lane_flops / (cost.lane_tflops * 1e6);

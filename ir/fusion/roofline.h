@@ -10,6 +10,9 @@ namespace tenon::ir {
 /// Microseconds of so many bytes at a bandwidth.
 inline double bytes_us(double bytes, double gb_s) { return bytes / (gb_s * 1e3); }
 
+/// Adds the work of another kernel: bytes, instructions and operations, not times.
+void add_work(Estimate& sum, const Estimate& other);
+
 /// Microseconds of the estimate's instructions or of its contractions at the peak rates of `cost`, whichever is longer.
 double arithmetic_us(const CostModel& cost, const Estimate& estimate);
 

@@ -19,7 +19,7 @@ ir::CostModel peaks() {
   peaks.device = "a device";
   peaks.bandwidth_gb_s = 100;
   peaks.gigaslots_s = 50;
-  peaks.tensor_tflops = 2;
+  peaks.tensor_tflops = peaks.lane_tflops = 2;
   return peaks;
 }
 
@@ -32,8 +32,10 @@ TEST(Roofline, IsTheLongerOfMemoryAndArithmetic) {
   estimate.slots = 1e6;  // 20 us
   EXPECT_DOUBLE_EQ(ir::roofline(peaks(), estimate).us(), 20);
   EXPECT_STREQ(ir::roofline(peaks(), estimate).bound(), "arithmetic");
-  estimate.flops = 1e8;  // 50 us on other units
+  estimate.tensor_flops = 1e8;  // 50 us on other units
   EXPECT_DOUBLE_EQ(ir::roofline(peaks(), estimate).us(), 50);
+  estimate.lane_flops = 1e8;  // and 50 on lanes, which some contractions need
+  EXPECT_DOUBLE_EQ(ir::roofline(peaks(), estimate).us(), 100);
 }
 
 // The plan's own prediction stands on the same two times.
