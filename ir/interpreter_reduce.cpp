@@ -109,7 +109,7 @@ void reduce_reals(const Step& step, const std::vector<int>& axes, std::int64_t t
   for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) {
     result.reals[place] = combine(result.reals[place], x.reals[i], 0);
   });
-  if (selects(step.node.op)) return;
+  if (selects(step.node.op) && terms > 0) return;  // of nothing it is no element, but what may be beyond the dtype
   if (!step.numerics.disturbs()) return keep_all(step, result);
   if (combining == "fadd") return settle_sums(step, axes, terms, result);
   if (combining == "fmul") return settle_products(step, axes, terms, result);

@@ -7,6 +7,7 @@
 #include "codegen/lower/body.h"
 #include "ir/build.h"
 #include "ir/check.h"
+#include "ir/formats.h"
 #include "ir/fusion/layout.h"
 #include "ir/numerics.h"
 #include "ir/view.h"
@@ -224,7 +225,8 @@ class Demand {
       case InstrKind::round:
       case InstrKind::random: return true;
       case InstrKind::map: return instr.op == Op::cast || instr.op == Op::bitcast || selects_exact(instr);
-      case InstrKind::reduce: return selects_exact(instr);
+      case InstrKind::reduce:  // of nothing it is an infinity
+        return selects_exact(instr) && ir::real_format(instr.dtype).has_infinity;
       case InstrKind::contract: return false;
     }
     return false;

@@ -341,6 +341,16 @@ TEST_P(Regressions, OuterReductionsOfTransposedRows) {
   })");
 }
 
+// It is an infinity, which this dtype does not have: what decides is the NaN that would be stored.
+TEST_P(Regressions, TheMinimumOfNothingInADtypeWithoutInfinity) {
+  check(R"(graph nothing(x: f8e4m3[0, 16]) {
+    m = min(x)
+    y = equal(m, m)
+    z = neg(max(x, axis=0))
+    return y, z
+  })");
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
