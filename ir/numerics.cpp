@@ -93,7 +93,12 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
 // In some order terms of both signs overflow, or their products do; with fma, whose product has no range, the first
 // infinity stays.
 double Numerics::overflowed(double value, std::int64_t i) const {
-  if (second_pair_) return sign_ * std::numeric_limits<double>::infinity();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (chooses_) {  // for each element alone
+    const std::uint64_t drawn = mix(~key_ + static_cast<std::uint64_t>(i)) & 3;
+    return drawn == 0 ? sign_ * kInfinity : drawn == 1 ? -sign_ * kInfinity : value;
+  }
+  if (second_pair_) return sign_ * kInfinity;
   return noise(i) > 0 ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 

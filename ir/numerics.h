@@ -59,8 +59,9 @@ class Numerics {
   /// Whether a value that may be 0 is 0 exactly, in one run of each pair: terms that cancel in one order, or after one
   /// rounding, leave no noise, and what asks for 0 then gets another answer.
   bool cancels(std::int64_t i) const;
-  /// What a sum or a product may be that leaves the range on the way: of four runs one is NaN where the next is `value`,
-  /// and two are infinities of one sign for the whole node, which a maximum of many elements may need.
+  /// What a sum or a product may be that leaves the range on the way: of four runs one is NaN where the next is
+  /// `value`, and two are infinities of one sign for the whole node, which a maximum of many elements may need; in runs
+  /// that choose, an infinity of either sign or `value`, drawn for each element.
   double overflowed(double value, std::int64_t i) const;
 
   bool round_every_op_;

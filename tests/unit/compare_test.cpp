@@ -309,6 +309,20 @@ TEST(Compare, AProductThatOverflowsOnTheWayMayBeAnInfinityOfEitherSign) {
   }
 }
 
+// Two elements of a row: 4e39 is -inf where the products overflow one after the other, 8e34 the number that it is.
+TEST(Compare, OneElementMayOverflowOnTheWayBesideOneThatDoesNot) {
+  HostArray a = make_array(DType::f32, {1, 2}), b = make_array(DType::f32, {2, 2}), y = make_array(DType::i64, {});
+  set_real(a, 0, -1e20);
+  set_real(a, 1, 1e20);
+  const double columns[] = {1e20, -8e19, 4.1e19 + 1e20, -8e19 + 8e14};  // row by row
+  for (int i = 0; i < 4; ++i) set_real(b, i, columns[i]);
+  const Graph graph = parse("graph f(a: f32[1, 2], b: f32[2, 2]) { return argmax(matmul(a, b)) }");
+  for (const int place : {0, 1}) {
+    set_integer(y, 0, place);
+    EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {y}, {}, 48).at(0).equal) << place;
+  }
+}
+
 // A plan that stores v rounds it once, and nothing behind it: neither all of its operators nor none.
 TEST(Compare, WhatTurnsOnOneStoredValueIsUndecided) {
   const std::string before = "graph before(y: f8e5m2[500]) {\n  v = sigmoid(y)\n  return v\n}";
