@@ -49,8 +49,9 @@ struct Clone {
   double slots = 0;
   bool free = false;    // from no memory
   bool scalar = false;  // one number, from literals and single-number inputs
-  int pointers = 1;     // at most, of what is read for it
   int depth = 0;        // clones one on top of the other
+  bool stored = true;
+  std::vector<ValueId> reads = {};  // of a clone, sorted: what is read for it, which may have become more than is
 };
 
 constexpr int kCloneDepth = 256;  // lowering follows them one inside the other
@@ -68,8 +69,9 @@ class Cloning {
   void run(Context& context) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) cloned_[i] = decide(graph_.nodes[i]);
     for (const Clone& clone : values_) {
-      context.pointers.push_back(clone.pointers);
-      context.depth.push_back(clone.pointers > 0 ? clone.depth : 0);
+      const int pointers = clone.stored ? 1 : static_cast<int>(clone.reads.size());
+      context.pointers.push_back(pointers);
+      context.depth.push_back(pointers > 0 ? clone.depth : 0);
     }
     context.cloned = std::move(cloned_);
   }
@@ -83,30 +85,40 @@ class Cloning {
     return values;
   }
 
-  int pointers_of(const std::vector<ValueId>& operands) {
-    int pointers = 0;
-    for (ValueId operand : operands) pointers += of(operand).pointers;
-    return pointers;
+  std::vector<ValueId> reads_of(const std::vector<ValueId>& operands) {
+    std::vector<ValueId> reads;
+    for (ValueId operand : operands) {
+      const Clone& clone = of(operand);
+      if (clone.stored) {
+        reads.push_back(operand);
+      } else {
+        reads.insert(reads.end(), clone.reads.begin(), clone.reads.end());
+      }
+    }
+    return distinct(std::move(reads));
   }
 
   // What takes the most pointers is stored, until those of all operands are few enough for one kernel. Each takes one
   // then at least, and concats have no more operands than that (concats.h).
-  void store_some(const std::vector<ValueId>& operands) {
-    while (pointers_of(operands) > max_pointers_) {
-      const ValueId most = *std::max_element(operands.begin(), operands.end(),
-                                             [&](ValueId a, ValueId b) { return of(a).pointers < of(b).pointers; });
-      if (of(most).pointers == 1) return;
+  std::vector<ValueId> few_reads_of(const std::vector<ValueId>& operands) {
+    std::vector<ValueId> reads = reads_of(operands);
+    while (reads.size() > static_cast<std::size_t>(max_pointers_)) {
+      const ValueId most = *std::max_element(operands.begin(), operands.end(), [&](ValueId a, ValueId b) {
+        return of(a).reads.size() < of(b).reads.size();
+      });
+      if (of(most).reads.size() <= 1) break;
       of(most) = {};
       cloned_[static_cast<std::size_t>(graph_.value(most).producer)] = false;
+      reads = reads_of(operands);
     }
+    return reads;
   }
 
   bool decide(const Node& node) {
     const ValueId result = node.results[0];
     const Kind kind = kind_of(node.op);
     const std::vector<ValueId> operands = distinct(node.operands);
-    store_some(operands);
-    Clone clone{0, true, element_count(graph_.type(result).shape).is(1), pointers_of(operands)};
+    Clone clone{0, true, element_count(graph_.type(result).shape).is(1), 0, false, few_reads_of(operands)};
     for (ValueId operand : node.operands) {
       clone.slots += of(operand).slots;
       clone.free = clone.free && of(operand).free;
@@ -115,7 +127,7 @@ class Cloning {
     }
     if (kind == Kind::source) {
       clone.free = node.op != Op::input;
-      clone.pointers = node.op == Op::input;
+      clone.stored = node.op == Op::input;
       of(result) = clone;
       return node.op != Op::input;
     }
@@ -124,7 +136,7 @@ class Cloning {
     const bool cheap = (clone.free && clone.slots <= kCloneSlots) || (clone.scalar && clone.slots <= kScalarSlots);
     if (kind == Kind::map && !cheap && !is_widening(graph_, node)) return false;
     if (clone.depth > kCloneDepth) return false;
-    of(result) = clone;
+    of(result) = std::move(clone);
     return true;
   }
 

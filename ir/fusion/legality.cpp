@@ -51,8 +51,8 @@ int repeats_of(const Cluster& cluster) {
 }
 
 Verdict check_places(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
-  const int limit = context.options.max_places;
-  if (limit <= 0) return {};
+  constexpr int kBackstop = 1024;  // where nobody wants a limit, planning shall end all the same
+  const int limit = context.options.max_places > 0 ? context.options.max_places : kBackstop;
   const int places = repeats_of(merged);
   if (places > limit && places > std::max(repeats_of(a), repeats_of(b))) {
     const auto widest = std::max_element(merged.reads.begin(), merged.reads.end(), [](const Read& x, const Read& y) {

@@ -60,8 +60,10 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
   EXPECT_EQ(
       message_of([&] { compile(g, "cpu", options); }),
       "argument error: 'late_store' is nothing that can be switched off\n"
-      "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, fold, powers, cse, "
-      "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, packing, calibration, streaming, online, "
+      "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, fold, powers, "
+      "cse, "
+      "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, packing, calibration, streaming, "
+      "online, "
       "contraction, hold_rows, clusters, dependent_launch, keep_reads, bulk_copies, narrow, interleave, late_stores, "
       "tuned, nvtx");
   options.disable.clear();
