@@ -272,11 +272,17 @@ class Demand {
     return map_instr(node.op, type.dtype, std::move(args));
   }
 
+  bool is_quotient(InstrId id) const {
+    const Instr& instr = kernel_.instr(id);
+    return instr.kind == InstrKind::map && instr.op == Op::div;
+  }
+
   // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere.
   InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args) {
     if (!options_.contraction || !is_real(dtype) || (op != Op::add && op != Op::sub)) return -1;
     const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
     for (const std::size_t side : {0, 1}) {
+      if (is_quotient(args[1 - side])) continue;  // a routine, across which both factors would have to be kept
       const Product product = contracted_product(kernel_, args[side], dtype, depends);
       if (product.mul < 0) continue;
       const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };

@@ -159,8 +159,8 @@ TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   EXPECT_EQ(print(b.kernel.schedule), "reduce mapping=block threads=512 vector=4 unroll=8 splits=264");
   test::expect_lines(
       source.text,
-      {"const int part = blockIdx.x % 264;", "for (int tile = begin + member * 4; tile < end;", "if (member == 0) {",
-       "((float*)scratch)[part] = p1;", "reduce_finish(",
+      {"const int part = blockIdx.x % 264;", "for (int block = begin + member * 4; block < end;",
+       "for (int tile = block; tile < stop;", "if (member == 0) {", "((float*)scratch)[part] = p1;", "reduce_finish(",
        "combine_parts<264, 256>((float*)scratch, 1, member, float(0.0f),", "if (member == 0) out0[0] = v1;"});
   EXPECT_EQ(source.launch.grid_x.evaluate({}), 264);
   EXPECT_EQ(source.finish_grid.evaluate({}), 1);

@@ -59,8 +59,8 @@ TEST_P(Places, GrowNoKernelBeyondTheLimit) {
 INSTANTIATE_TEST_SUITE_P(Chains, Places, testing::ValuesIn(kChains),
                          [](const auto& chain) { return std::string(chain.param.name); });
 
-// With the limit switched off, 30 lines would be 2^30 loads, or coordinates of as many terms: planning and lowering end,
-// with kernels of a bounded number of places or with an error that says which.
+// With the limit switched off, 30 lines would be 2^30 loads, or coordinates of as many terms: planning and lowering
+// end, with kernels of a bounded number of places or with an error that says which.
 TEST(PlacesWithoutALimit, EndInAPlanOrAnError) {
   PlanOptions options;
   options.max_places = 0;
