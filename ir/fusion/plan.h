@@ -149,7 +149,7 @@ struct PlanOptions {
                              ///< are stored, and concats of more operands are cut
   int max_nodes = 1024;      ///< computed nodes of one kernel
   int max_places = 128;      ///< values that one kernel computes or loads again, at other places than the first, before
-                             ///< it stores them (views that meet again multiply them); 0: no limit
+                             ///< it stores them (views that meet again multiply them); 0: 1,024
   int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no
