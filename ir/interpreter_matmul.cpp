@@ -228,11 +228,12 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
 }
 
 // An attention kernel never reads the keys that a mask excludes as a block, so 0 times infinity or NaN in the rows of
-// `v` may be left out. Runs of one sign leave all of it out, which leaves such elements undecided.
+// `v` may be left out. Runs of one sign leave all of it out, which leaves such elements undecided. What is left may
+// still overflow on the way, so that this comes before the disturbance.
 void leave_out_zero_weights(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
   const Array &a = step.operand(0), &b = step.operand(1);
   const auto finite = [](double x) { return std::isfinite(x); };
-  if (std::all_of(b.reals.begin(), b.reals.end(), finite) || step.numerics.noise(0) < 0) return;
+  if (std::all_of(b.reals.begin(), b.reals.end(), finite) || step.numerics.noise(-1) < 0) return;
   for (const Task& task : tasks)
     for (std::int64_t i = 0; i < task.rows; ++i)
       for (std::int64_t j = 0; j < p.n; ++j) {
@@ -257,8 +258,8 @@ Array interpret_matmul(const Step& step) {
   const std::vector<Task> tasks = tasks_of(p);
   run(tasks, p, a.reals.data(), b.reals.data(), result.reals.data());
   if (step.numerics.disturbs()) {
-    disturb(step, p, tasks, result);
     leave_out_zero_weights(step, p, tasks, result);
+    disturb(step, p, tasks, result);
   } else {
     for (double& c : result.reals) c = step.numerics.keep(result.dtype, c);
   }

@@ -295,6 +295,47 @@ TEST(Compare, AShiftByTheMaximumOfAnotherRoundingIsADifference) {
   EXPECT_GT(contracted.mismatches, 8);
 }
 
+// The product with 0 is left out in some runs, as attention may; what is left overflows all the same, and inf - inf is
+// NaN.
+TEST(Compare, AProductThatOverflowsOnTheWayMayBeNaNBesideAZero) {
+  HostArray a = make_array(DType::f32, {3}), b = make_array(DType::f32, {3, 1}), y = make_array(DType::f32, {1});
+  const double left[] = {1e30, -1, 0}, right[] = {1e30, std::numeric_limits<double>::infinity(), 1};
+  for (int i = 0; i < 3; ++i) {
+    set_real(a, i, left[i]);
+    set_real(b, i, right[i]);
+  }
+  const Graph graph = parse("graph f(a: f32[3], b: f32[3, 1]) { return matmul(a, b) }");
+  for (const double sum : {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    set_real(y, 0, sum);
+    const Comparison result = compare_with_interpreter(graph, {a, b}, {y}).at(0);
+    EXPECT_TRUE(result.equal) << sum;
+    EXPECT_EQ(result.undecided, 1);
+  }
+}
+
+// z is stored in f16, where it has few digits, and the cast behind it has fewer: which way that rounds turns on z's
+// rounding, for a few elements on the last hundredth of it. Many runs see that, and are needed for those elements only.
+TEST(Compare, ARareRoundingOfASmallNumberIsFound) {
+  constexpr int kCount = 20000;
+  HostArray x = make_array(DType::f16, {kCount}), y = make_array(DType::f16, {kCount});
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> small(1e-2, 1e-1);
+  for (int i = 0; i < kCount; ++i) {
+    set_real(x, i, small(random));
+    HostArray z = make_array(DType::f16, {1}), n = make_array(DType::f16, {1});
+    set_real(z, 0, (static_cast<float>(get_real(x, i)) + 0.007f) * 3e-4f);
+    set_real(n, 0, static_cast<float>(get_real(z, 0)) * 0.0713f);
+    set_real(y, i, std::sqrt(static_cast<float>(get_real(n, 0))));
+  }
+  const std::string graph =
+      "graph f(x: f16[n]) { return sqrt(cast(mul(cast(mul(add(x, 0.007), 3e-4), dtype=f32), 0.0713), dtype=f16)) }";
+  const Comparison result = compare(graph, {x}, y);
+  EXPECT_TRUE(result.equal) << result.mismatches;
+  EXPECT_LT(result.undecided, 10);
+  for (int i = 0; i < 100; ++i) set_real(y, i, 3 * get_real(y, i));
+  EXPECT_GT(compare(graph, {x}, y).mismatches, 50);  // the others' roundings turn in too few runs to bound them
+}
+
 // -1e41 + 1e47 is inf - inf, or -inf where fma adds the second product to the first overflow: a row that sees nothing.
 TEST(Compare, AProductThatOverflowsOnTheWayMayBeAnInfinityOfEitherSign) {
   HostArray a = make_array(DType::f32, {1, 2}), b = make_array(DType::f32, {2, 1}), y = make_array(DType::f32, {1, 1});
