@@ -73,10 +73,24 @@ __device__ __forceinline__ void contract_pipeline(void* shared, const A& a, cons
   __syncthreads();
 }
 
+//@ add_block
+// Adds the sums of a block of the depth to the totals, and begins the next.
+template <class T>
+__device__ __forceinline__ void add_block(T& total, T& sum) {
+  total += sum;
+  sum = 0;
+}
+template <class T, int n>
+__device__ __forceinline__ void add_block(T (&totals)[n], T (&sums)[n]) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) add_block(totals[i], sums[i]);
+}
+
 //@ contract_mma
-// Tensor cores (mma.sync). Warps tile the block's tile; a warp owns tile_m / warps_m x tile_n / warps_n of it.
-template <class T, int tile_m, int tile_n, int tile_k, int warps_m, int warps_n, int stages, class Index, class A, class B,
-          class Result>
+// Tensor cores (mma.sync). Warps tile the block's tile; a warp owns tile_m / warps_m x tile_n / warps_n of it. Of a long
+// depth the sums of every `block` tiles are added to totals, so that an error does not grow with it (0: one block).
+template <class T, int tile_m, int tile_n, int tile_k, int warps_m, int warps_n, int stages, class Index, int block = 0,
+          class A, class B, class Result>
 __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, const B& b, const Result& out, Index m0,
                                              Index n0, Index m_limit, Index n_limit, Index k_limit) {
   constexpr bool transposable = sizeof(T) == 2;
@@ -90,7 +104,8 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int warp_m = warp / warps_n, warp_n = warp % warps_n;
 
-  float sum[rows][columns][4] = {};
+  float sum[rows][columns][4] = {}, total[block > 0 ? rows : 1][columns][4] = {};
+  int tiles = 0;
   contract_pipeline<TileA, TileB, stages, threads>(
       shared, a, b, m0, n0, m_limit, n_limit, k_limit, [&](const T* tile_a, const T* tile_b) {
 #pragma unroll
@@ -107,7 +122,13 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
             for (int j = 0; j < columns; ++j)
               mma(sum[i][j], fragment_a[i], fragment_b[j / 2][j % 2 * 2], fragment_b[j / 2][j % 2 * 2 + 1], T{});
         }
+        if constexpr (block > 0)
+          if (++tiles % block == 0) add_block(total, sum);
       });
+  if constexpr (block > 0) {
+    add_block(total, sum);
+    add_block(sum, total);
+  }
 
   // In each round every warp writes 16 of its rows: the epilogue's code stands here once, not once for each row.
   constexpr int line = tile_n + 8;
@@ -133,7 +154,9 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
 
 //@ contract_simt
 // Scalar multiply-adds in T (float or double): sixteen threads lie along n, each owns tile_n / 16 neighbouring columns.
-template <class T, int tile_m, int tile_n, int tile_k, int threads, int stages, class Index, class A, class B, class Result>
+// `block` as above.
+template <class T, int tile_m, int tile_n, int tile_k, int threads, int stages, class Index, int block = 0, class A, class B,
+          class Result>
 __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a, const B& b, const Result& out, Index m0,
                                               Index n0, Index m_limit, Index n_limit, Index k_limit) {
   using TileA = plain_tile<T, tile_m, tile_k>;
@@ -142,7 +165,8 @@ __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a,
   static_assert(columns * 16 == tile_n && rows * (threads / 16) == tile_m, "threads tile the block's tile");
   const int first_row = (int)threadIdx.x / 16 * rows, first_column = (int)threadIdx.x % 16 * columns;
 
-  T sum[rows][columns] = {};
+  T sum[rows][columns] = {}, total[block > 0 ? rows : 1][columns] = {};
+  int tiles = 0;
   contract_pipeline<TileA, TileB, stages, threads>(
       shared, a, b, m0, n0, m_limit, n_limit, k_limit, [&](const T* tile_a, const T* tile_b) {
 #pragma unroll 4
@@ -154,7 +178,13 @@ __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a,
 #pragma unroll
             for (int j = 0; j < columns; ++j) sum[i][j] = fma(x[i], y[j], sum[i][j]);
         }
+        if constexpr (block > 0)
+          if (++tiles % block == 0) add_block(total, sum);
       });
+  if constexpr (block > 0) {
+    add_block(total, sum);
+    add_block(sum, total);
+  }
 
   constexpr int line = tile_n + 16 / (int)sizeof(T);
   T* sums = reinterpret_cast<T*>(shared);

@@ -100,5 +100,17 @@ TEST(CudaLongSums, OfExponentialsInTheSweepOfTheirMaximum) {
               3e-6);
 }
 
+// Blocks of the depth have 512 terms.
+TEST(CudaLongSums, OfProducts) {
+  const auto as_planned = [](Kernel&) {};
+  EXPECT_LT(worst_error("graph g(a: f32[3, 32768], b: f32[32768, 4]) { y = matmul(a, b); return y }",
+                        32768 * kTenth * kTenth, as_planned),
+            6e-6);
+  const double rounded = 0.0999755859375;  // 0.1 in tf32
+  EXPECT_LT(worst_error("graph g(a: f32[3, 32768], b: f32[32768, 4]) { return matmul(a, b, tf32=true) }",
+                        32768 * rounded * rounded, as_planned),
+            6e-6);
+}
+
 }  // namespace
 }  // namespace tenon::codegen

@@ -31,16 +31,27 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
   out.close("});");
 }
 
-std::string main_loop(const ContractSchedule& schedule, TileElement element, const std::string& index) {
+constexpr int kLongDepth = 4096;  // beyond it the totals' registers are worth their price
+constexpr int kBlockTerms = 512;  // that an accumulator adds up
+
+// ", 16": how many tiles of the depth are a block, where it is known to be long. Empty in f64.
+std::string tiles_of_block(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth) {
+  if (element.dtype == DType::f64 || depth.min <= kLongDepth) return {};
+  return fmt::format(", {}", kBlockTerms / schedule.tile_k);
+}
+
+std::string main_loop(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth,
+                      const std::string& index) {
+  const std::string block = tiles_of_block(schedule, element, depth);
   const std::string tile =
       fmt::format("{}, {}, {}, {}", tile_type(element), schedule.tile_m, schedule.tile_n, schedule.tile_k);
   switch (schedule.loop) {
     case MainLoop::mma_sync:
-      return fmt::format("contract_mma<{}, {}, {}, {}, {}>", tile, schedule.warps_m, schedule.warps_n, schedule.stages,
-                         index);
+      return fmt::format("contract_mma<{}, {}, {}, {}, {}{}>", tile, schedule.warps_m, schedule.warps_n,
+                         schedule.stages, index, block);
     case MainLoop::simt:
-      return fmt::format("contract_simt<{}, {}, {}, {}>", tile, 32 * schedule.warps_m * schedule.warps_n,
-                         schedule.stages, index);
+      return fmt::format("contract_simt<{}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
+                         schedule.stages, index, block);
     case MainLoop::cpu: break;
   }
   TENON_CHECK(false, "a CUDA kernel has the schedule of a CPU");
@@ -71,7 +82,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   emit_operand(out, kernel, "a", parts.a, element, a);
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
-  out.line(fmt::format("{}(", main_loop(schedule, element, index)));
+  out.line(fmt::format("{}(", main_loop(schedule, element, extent(parts.k).bounds(kernel.symbols), index)));
   out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
                        schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
