@@ -102,7 +102,10 @@ std::optional<Online> find_online(const Kernel& kernel) {
     online.shift_instrs = needed(kernel, {online.shift}, known);
     for (std::size_t id = 0; id < known.size(); ++id) known[id] = !element_level(kernel, static_cast<InstrId>(id));
     online.instrs = needed(kernel, {sum.args[0]}, known);
-    online.only_shifts = only_used_by(kernel, online.maximum, online.shift_instrs);
+    online.only_shifts = only_used_by(kernel, online.maximum, online.shift_instrs) &&
+                         std::all_of(online.shift_instrs.begin(), online.shift_instrs.end(), [&](InstrId id) {
+                           return id == online.shift || only_used_by(kernel, id, online.shift_instrs);
+                         });
     online.at_most_one = is_map(kernel.instr(kernel.instr(online.shift).args[0]), ir::Op::equal);
     return online;
   }

@@ -9,6 +9,7 @@
 #include "ir/check.h"
 #include "ir/formats.h"
 #include "ir/interpret.h"
+#include "ir/passes/passes.h"
 
 namespace tenon::ir {
 namespace {
@@ -150,12 +151,15 @@ std::vector<Comparison> compare_with_interpreter(const Graph& graph, const std::
     const std::vector<double> zeros(reals);
     spreads.push_back({zeros, zeros, std::vector<char>(n), std::vector<char>(reals), std::vector<char>(n), 0});
   }
-  // Pairs of opposite disturbances; every other pair also rounds every result to its dtype, as an unfused plan does.
+  // Pairs of opposite disturbances; every other pair also rounds every result to its dtype, as an unfused plan does,
+  // and computes powers as plans do, by products and roots that it rounds.
+  const Graph expanded = expand_powers(graph);
   const auto disturb = [&](int first, int last) {
     for (int run = first; run < last; ++run) {
       const InterpretOptions options{.round_every_op = run / 2 % 2 == 1,
                                      .perturb_seed = static_cast<std::uint64_t>(run)};
-      const std::vector<HostArray> disturbed = interpret(graph, inputs, bindings, options);
+      const Graph& form = run / 2 % 2 == 1 ? expanded : graph;
+      const std::vector<HostArray> disturbed = interpret(form, inputs, bindings, options);
       for (std::size_t i = 0; i < expected.size(); ++i) widen(spreads[i], expected[i], disturbed[i]);
     }
   };
@@ -173,7 +177,7 @@ std::vector<Comparison> compare_with_interpreter(const Graph& graph, const std::
   const int more = runs * (1 + kMoreRuns);
   disturb(runs, more);
   // What a plan without fusion computes, exactly: a difference that is 0 there has no noise, and 0 / 0 is NaN.
-  const std::vector<HostArray> apart = interpret(graph, inputs, bindings, {.round_every_op = true});
+  const std::vector<HostArray> apart = interpret(expanded, inputs, bindings, {.round_every_op = true});
   for (std::size_t i = 0; i < expected.size(); ++i) widen(spreads[i], expected[i], apart[i]);
   comparisons = judge_all();
   if (all_equal() || more >= kManyRuns) return comparisons;

@@ -26,6 +26,12 @@ double rounding_error(DType dtype, double value) {
   return round_to(dtype, value) == value ? 0 : ulp(dtype, value) / 2;
 }
 
+// The least number above 0.
+double smallest(DType compute) {
+  return compute == DType::f64 ? std::numeric_limits<double>::denorm_min()
+                               : static_cast<double>(std::numeric_limits<float>::denorm_min());
+}
+
 constexpr Op kSelecting[] = {Op::neg, Op::abs, Op::where, Op::minimum, Op::maximum, Op::clamp, Op::max, Op::min};
 
 }  // namespace
@@ -116,7 +122,9 @@ double Numerics::sum_error(DType compute, std::int64_t terms, double magnitudes,
     return std::numeric_limits<double>::infinity();
   const auto n = static_cast<double>(std::max<std::int64_t>(terms, 1));
   const double longest = std::min(n, static_cast<double>(chain));
-  return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(longest) / 2 * partial);
+  // Near the least number a product that an fma adds may be lost altogether, however many there are.
+  const double lost = std::min(magnitudes, n / 2 * smallest(compute));
+  return unit_roundoff(compute) * ((1 + std::log2(n) / 2) * magnitudes + std::sqrt(longest) / 2 * partial) + lost;
 }
 
 }  // namespace tenon::ir

@@ -2,7 +2,7 @@
 //   map       kept axes
 //   reduce    kept axes, then the reduced ones
 //   contract  batch axes, m, n, then k
-//   attend    batch axes, i (queries), e (columns of v), then j (keys) and d (columns of q)
+//   attend    batch axes, i (queries), e (columns of v), then s (keys, the source) and d (columns of q)
 // The last axes of contract and attend have fixed meanings and are never cut.
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ std::string loop_name(const ir::Group& group, std::size_t loop, std::size_t kept
     case ir::KernelClass::contract:
       return loop + 2 < kept ? fmt::format("b{}", loop) : std::string(1, "mnk"[loop + 2 - kept]);
     case ir::KernelClass::attend:
-      return loop + 2 < kept ? fmt::format("b{}", loop) : std::string(1, "iejd"[loop + 2 - kept]);
+      return loop + 2 < kept ? fmt::format("b{}", loop) : std::string(1, "iesd"[loop + 2 - kept]);
   }
   return {};
 }

@@ -154,8 +154,9 @@ Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluste
     return host_sibling(context, reduce ? first : second, reduce ? second : first, merged);
   // Layouts may say where the axes of one lie on the other, and not the other way round.
   Verdict verdict = host_sibling(context, first, second, merged);
-  if (!verdict.legal() && host_sibling(context, second, first, merged).legal()) return {};
-  return verdict;
+  if (verdict.legal()) return verdict;
+  merged = Cluster{};  // a refusal leaves what it had begun
+  return host_sibling(context, second, first, merged).legal() ? Verdict{} : verdict;
 }
 
 }  // namespace tenon::ir::fusion

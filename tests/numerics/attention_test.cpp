@@ -105,5 +105,21 @@ TEST_P(AttentionOf, ScoresThroughAnyFunction) {
 }
 TENON_ON_EACH_TARGET(AttentionOf);
 
+// Keys are neighbours in the norm's factors, so that values are made several at a time: of f64 and of the keys' axis.
+class AttentionToComputedValues : public OnTarget {};
+TEST_P(AttentionToComputedValues, AlongTheKeys) {
+  const ir::Graph graph = ir::parse(R"(graph computed(q: f64[34, 16], k: f64[34, 16], v: f64[34, 16]) {
+    y = attention(q, k, rms_norm(v))
+    return y
+  })");
+  if (GetParam() != "cuda_on_host") return expect_right(graph, GetParam());
+  const std::vector<ir::HostArray> inputs = data_for(graph, {});
+  for (const ir::Comparison& output :
+       ir::compare_with_interpreter(graph, inputs, GuardedProgram(graph, GetParam(), true)(inputs)))
+    EXPECT_TRUE(is_right(output));
+}
+INSTANTIATE_TEST_SUITE_P(On, AttentionToComputedValues, ::testing::Values("cpu", "cuda", "cuda_on_host"),
+                         [](const auto& each) { return each.param; });
+
 }  // namespace
 }  // namespace tenon::test

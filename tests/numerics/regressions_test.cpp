@@ -351,6 +351,19 @@ TEST_P(Regressions, TheMinimumOfNothingInADtypeWithoutInfinity) {
   })");
 }
 
+// Whether all of a row is -inf is asked of its maximum, which the softmax alone may take without looking for NaN.
+TEST_P(Regressions, ASoftmaxsMaximumThatDecidesSomething) {
+  const ir::Graph graph = ir::parse(R"(graph decides(x: f32[6, 15]) {
+    nothing = all(equal(x, -inf), axis=-1, keepdims=true)
+    y = where(nothing, 0.5, softmax(x))
+    return y
+  })");
+  std::vector<ir::HostArray> inputs = data_for(graph, {});
+  for (std::int64_t i = 0; i < 30; ++i) ir::set_real(inputs[0], i, -std::numeric_limits<double>::infinity());
+  ir::set_real(inputs[0], 20, std::numeric_limits<double>::quiet_NaN());
+  expect_right_on(graph, GetParam(), inputs);
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace

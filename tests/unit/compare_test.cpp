@@ -350,6 +350,35 @@ TEST(Compare, AProductThatOverflowsOnTheWayMayBeAnInfinityOfEitherSign) {
   }
 }
 
+// A plan that stores x^2 rounds it, and then its square.
+TEST(Compare, PowersMayBeProductsThatAreRounded) {
+  const HostArray x = random_array(DType::bf16, {3000});
+  HostArray once = make_array(DType::bf16, {3000}), twice = once, same = make_array(DType::bool_, {3000});
+  for (std::int64_t i = 0; i < 3000; ++i) {
+    const double v = get_real(x, i);
+    set_real(once, i, v * v);
+    set_real(twice, i, get_real(once, i) * get_real(once, i));
+    set_real(once, i, v * v * v * v);
+    set_integer(same, i, get_real(once, i) == get_real(twice, i));
+  }
+  const Graph graph = parse("graph f(x: bf16[n], y: bf16[n]) { return equal(pow(x, 4), y) }");
+  EXPECT_TRUE(compare_with_interpreter(graph, {x, once}, {same}).at(0).equal);
+}
+
+// Each product is 0.4 of the least number, and an fma adds none of them.
+TEST(Compare, ProductsMayVanishBelowTheLeastNumber) {
+  HostArray a = make_array(DType::f32, {1, 32}), b = make_array(DType::f32, {32, 1}),
+            y = make_array(DType::f32, {1, 1});
+  for (int i = 0; i < 32; ++i) {
+    set_real(a, i, 0x1p-80);
+    set_real(b, i, 0.4 * 0x1p-69);
+  }
+  const Graph graph = parse("graph f(a: f32[1, 32], b: f32[32, 1]) { return matmul(a, b) }");
+  EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {y}).at(0).equal);
+  set_real(y, 0, 128 * 0x1p-149);
+  EXPECT_FALSE(compare_with_interpreter(graph, {a, b}, {y}).at(0).equal);
+}
+
 // Two elements of a row: 4e39 is -inf where the products overflow one after the other, 8e34 the number that it is.
 TEST(Compare, OneElementMayOverflowOnTheWayBesideOneThatDoesNot) {
   HostArray a = make_array(DType::f32, {1, 2}), b = make_array(DType::f32, {2, 2}), y = make_array(DType::i64, {});
