@@ -29,7 +29,8 @@ class Demand {
         domain_(domain),
         context_(kernel.context()),
         options_(options),
-        has_outer_(!group.outer.empty()) {
+        has_outer_(!group.outer.empty()),
+        own_kernel_(group.kernel_class != ir::KernelClass::map) {
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
     for (const auto& [value, layouts] : ir::computed_layouts(graph_, group)) find_place(value, layouts);
@@ -68,13 +69,23 @@ class Demand {
   // A value that the group needs in one place has the coordinates that the plan knows, whichever views led to it: those
   // that index arithmetic finds behind views may say the same less simply, and seem to vary along more axes.
   void find_place(ir::ValueId value, const std::vector<ir::Layout>& layouts) {
-    if (layouts.size() != 1 || !ir::fusion::is_plain(layouts.front())) return;
+    const ir::Layout* layout = only_place(value, layouts);
+    if (layout == nullptr) return;
     const Shape& shape = graph_.type(value).shape;
-    if (auto at = coordinates_of(layouts.front(), shape, domain_, context_)) {
+    if (auto at = coordinates_of(*layout, shape, domain_, context_)) {
       places_[value] = std::move(*at);
     } else if (at_its_own_point(value)) {
-      places_[value] = delinearize(offset_of(layouts.front(), domain_, context_), shape, context_);
+      places_[value] = delinearize(offset_of(*layout, domain_, context_), shape, context_);
     }
+  }
+
+  // The one plain layout of a value. Beside it another says the same of what is made at its own points only: that of
+  // views which cut it unevenly and put it together again.
+  const ir::Layout* only_place(ir::ValueId value, const std::vector<ir::Layout>& layouts) const {
+    const auto plain = [](const ir::Layout& layout) { return ir::fusion::is_plain(layout); };
+    if (layouts.size() != 1 && !(own_kernel_ && at_its_own_point(value))) return nullptr;
+    if (std::count_if(layouts.begin(), layouts.end(), plain) != 1) return nullptr;
+    return &*std::find_if(layouts.begin(), layouts.end(), plain);
   }
 
   // Reductions and contractions are made at their own points whoever asks (ir/fusion/plan.h), so that guards of the
@@ -483,6 +494,7 @@ class Demand {
   IndexContext context_;
   const BodyOptions& options_;
   bool has_outer_;
+  bool own_kernel_;  ///< its reductions and contractions are loops: a map has those over extents of 1, anywhere
   std::map<ir::ValueId, int> read_, written_;
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;

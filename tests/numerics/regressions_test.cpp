@@ -351,6 +351,19 @@ TEST_P(Regressions, TheMinimumOfNothingInADtypeWithoutInfinity) {
   })");
 }
 
+// What y makes of the attention is at the attention's own points, which its views cut in fours and put together again.
+TEST_P(Regressions, ViewsBehindAnAttentionThatCutItUnevenly) {
+  check(R"(graph uneven(q: f64[4, 24, 12], k: f64[4, 24, 12], v: f64[4, 24, 12]) {
+    a = reshape(attention(q, k, v), shape=[576, 2])
+    b = transpose(reshape(a, shape=[144, 4, 1, 1, 2]), perm=[0, 2, 1, 3, 4])
+    c = reshape(reshape(b, shape=[144, 4, 2]), shape=[72, 2, 4, 2])
+    y = reshape(transpose(c, perm=[3, 0, 1, 2]), shape=[2, 144, 4])
+    e = expm1(sin(a))
+    z = reshape(greater_equal(e, flip(e, axis=[0, 1])), shape=[1152])
+    return y, z
+  })");
+}
+
 // Whether all of a row is -inf is asked of its maximum, which the softmax alone may take without looking for NaN.
 TEST_P(Regressions, ASoftmaxsMaximumThatDecidesSomething) {
   const ir::Graph graph = ir::parse(R"(graph decides(x: f32[6, 15]) {
