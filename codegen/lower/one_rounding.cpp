@@ -24,13 +24,13 @@ std::vector<bool> stored_values(const ir::Plan& plan) {
   return stored;
 }
 
-// A view that is not stored has the uses of its result; one that is, is one use.
+// A view has the uses of its result: one that is stored is made of its operand by the kernel that stores it, and so is
+// what that kernel makes of the view.
 std::vector<int> count_uses(const ir::Graph& graph, const std::vector<bool>& stored) {
   std::vector<int> uses(graph.values.size(), 0);
   for (std::size_t value = 0; value < stored.size(); ++value) uses[value] = stored[value] ? 1 : 0;
   for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
-    const auto through = [&](ir::ValueId result) { return stored[at(result)] ? 1 : uses[at(result)]; };
-    const int added = ir::kind_of(node->op) == ir::Kind::view ? through(node->results[0]) : 1;
+    const int added = ir::kind_of(node->op) == ir::Kind::view ? uses[at(node->results[0])] : 1;
     for (ir::ValueId operand : node->operands) uses[at(operand)] = std::min(2, uses[at(operand)] + added);
   }
   return uses;
