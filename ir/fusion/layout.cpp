@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <utility>
 
 namespace tenon::ir::fusion {
 namespace {
@@ -62,6 +64,49 @@ std::optional<Layout> take_inner(Layout& layout, Dim extent) {
   }
   std::reverse(taken.begin(), taken.end());
   return taken;
+}
+
+// Pieces of `layout` for the dimensions [begin, end), which its digits do not give.
+void cut_unevenly(const Layout& layout, const Shape& shape, std::size_t begin, std::size_t end,
+                  std::vector<Layout>& pieces) {
+  auto cut = std::make_shared<Cut>(Cut{layout, {}});
+  std::int64_t id = -1;  // which digits are cut
+  for (const Digit& digit : layout)
+    for (const Dim& part : {digit.divisor, digit.extent})
+      if (part.is_constant()) id = mixed(id, part.constant());
+  for (std::size_t i = begin; i < end; ++i) {
+    pieces[i] = {moved(layout, shape[i], mixed(id, static_cast<std::int64_t>(i)))};
+    if (shape[i].is(1)) continue;
+    pieces[i].front().cut = cut;
+    pieces[i].front().piece = static_cast<int>(cut->extents.size());
+    cut->extents.push_back(shape[i]);
+  }
+}
+
+// The digits [begin, …) that are all pieces of one cut in their order: how many; 0 where they are none.
+std::size_t whole_cut(const Layout& layout, std::size_t begin) {
+  const Cut* cut = layout[begin].cut.get();
+  if (cut == nullptr || begin + cut->extents.size() > layout.size()) return 0;
+  for (std::size_t i = 0; i < cut->extents.size(); ++i) {
+    const Digit& digit = layout[begin + i];
+    if (digit.cut.get() != cut || digit.piece != static_cast<int>(i) || digit.extent != cut->extents[i]) return 0;
+  }
+  return cut->extents.size();
+}
+
+// Pieces side by side again are what was cut.
+Layout put_together(const Layout& layout) {
+  Layout result;
+  for (std::size_t i = 0; i < layout.size();) {
+    if (const std::size_t count = whole_cut(layout, i); count > 0) {
+      const Layout& whole = layout[i].cut->whole;
+      result.insert(result.end(), whole.begin(), whole.end());
+      i += count;
+    } else {
+      result.push_back(layout[i++]);
+    }
+  }
+  return result;
 }
 
 struct Piece {
@@ -163,13 +208,23 @@ std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& s
 }
 
 std::vector<Layout> pieces(const Layout& layout, const Shape& shape) {
-  if (auto exact = segments(layout, shape)) return *exact;
-  std::int64_t cut = -1;  // which digits are cut unevenly
-  for (const Digit& digit : layout)
-    if (digit.extent.is_constant()) cut = mixed(cut, digit.extent.constant());
-  std::vector<Layout> result;
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    result.push_back({moved(layout, shape[i], mixed(cut, static_cast<std::int64_t>(i)))});
+  std::vector<Layout> result(shape.size());
+  Layout rest = layout;
+  for (std::size_t end = shape.size(), begin = end; end > 0; end = begin) {
+    // The fewest dimensions that end between digits; all that are left where none do.
+    std::optional<Layout> piece;
+    for (Dim extent(1); begin > 0 && !piece;) {
+      extent = extent * shape[--begin];
+      Layout outer = rest;
+      piece = take_inner(outer, extent);
+      if (piece) rest = std::move(outer);
+    }
+    if (piece && end - begin == 1) {
+      result[begin] = std::move(*piece);
+    } else {
+      cut_unevenly(piece ? *piece : std::exchange(rest, {}), shape, begin, end, result);
+    }
+  }
   return result;
 }
 
@@ -181,7 +236,8 @@ Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind) 
 Layout concatenated(const std::vector<Layout>& pieces) {
   Layout all;
   for (const Layout& piece : pieces) all.insert(all.end(), piece.begin(), piece.end());
-  return normalized(all);
+  all = normalized(all);
+  return is_plain(all) ? all : normalized(put_together(all));
 }
 
 AxisMap align(const Layout& layout, const Layout& other, const Domain& from) {

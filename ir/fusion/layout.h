@@ -41,13 +41,15 @@ bool is_guarded(const Layout& layout);
 /// `layout` cut into one piece for each extent of `shape`; nothing when the boundaries do not meet.
 std::optional<std::vector<Layout>> segments(const Layout& layout, const Shape& shape);
 
-/// The pieces of `layout` for each extent of `shape`, with the whole layout behind every piece when it cannot be cut.
+/// The pieces of `layout` for each extent of `shape`. Dimensions that end within a digit are moved ones of all digits
+/// that they share; side by side again, in order, they are these digits.
 std::vector<Layout> pieces(const Layout& layout, const Shape& shape);
 
 /// One digit of `extent` that varies with `layout` but is none of its digits; `id` identifies what was done to it, the
 /// digit also knows by what other moves the layout came about. Behind a condition it stays behind one.
 Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind = kMoved);
 
+/// One behind the other, and normalized.
 Layout concatenated(const std::vector<Layout>& pieces);
 
 /// For each axis of a domain `from`, its digits in terms of another; nothing where unknown.

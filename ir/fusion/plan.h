@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,12 +24,23 @@ struct Digit {
   Dim extent = 1;
   std::uint32_t depends = 0;  ///< bit a: varies along axis a
   int terms = 1;              ///< inside the planner: atoms of the coordinate, which views that do not divide multiply
-  bool operator==(const Digit&) const = default;
+  std::shared_ptr<const struct Cut> cut = nullptr;  ///< inside the planner: of a piece of digits that were cut unevenly
+  int piece = 0;                                    ///< which one, from the outermost
+  bool operator==(const Digit& other) const {
+    return axis == other.axis && divisor == other.divisor && extent == other.extent && depends == other.depends &&
+           terms == other.terms;
+  }
 };
 
 /// Where the elements of a value lie on a domain: its row-major order, as digits from the outermost in. Digits of
 /// extent 1 are left out and neighbours are merged, so equal layouts mean equal coordinates, however dimensions group.
 using Layout = std::vector<Digit>;
+
+/// Digits that a view cuts within one of them, and the extents of the pieces: these, in order, are the digits again.
+struct Cut {
+  Layout whole;
+  Shape extents;
+};
 
 /// The pieces of softmax(scores) v in an attend group. Everything on a path from `scores` to `mix` is in the group.
 struct Attention {

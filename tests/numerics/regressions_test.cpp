@@ -364,6 +364,16 @@ TEST_P(Regressions, ViewsBehindAnAttentionThatCutItUnevenly) {
   })");
 }
 
+// 48 columns are cut in eights of sixes, moved as one, and put together again.
+TEST_P(Regressions, ViewsBehindAProductThatCutItUnevenly) {
+  check(R"(graph uneven(a: f64[4, 24, 14], b: f64[4, 14, 8]) {
+    x = transpose(reshape(matmul(a, b), shape=[4, 4, 6, 8]), perm=[0, 2, 3, 1])
+    y = transpose(reshape(x, shape=[4, 8, 6, 4]), perm=[0, 3, 1, 2])
+    z = reshape(y, shape=[4, 192])
+    return z
+  })");
+}
+
 // Whether all of a row is -inf is asked of its maximum, which the softmax alone may take without looking for NaN.
 TEST_P(Regressions, ASoftmaxsMaximumThatDecidesSomething) {
   const ir::Graph graph = ir::parse(R"(graph decides(x: f32[6, 15]) {
