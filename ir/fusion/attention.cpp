@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 
 #include "ir/build.h"
 #include "ir/check.h"
@@ -301,6 +303,15 @@ class Matcher {
     if (holds(graph_.value(v).producer)) no_match("values", "the second matmul's other operand depends on the scores");
   }
 
+  // A constant, or a product of symbols: it is 0 where one of them is, which a kernel is specialised for.
+  static bool is_product(Dim extent) {
+    std::set<std::string> symbols;
+    extent.collect_symbols(symbols);
+    for (const std::string& symbol : symbols)
+      while (const auto rest = extent.exact_div(Dim::symbol(symbol))) extent = *rest;
+    return extent.is_constant();
+  }
+
   Domain domain() const {
     const Node& mix = graph_.node(found_.mix);
     const Node& scores = graph_.node(found_.scores);
@@ -308,6 +319,10 @@ class Matcher {
       no_match("vector", "the second matmul takes a vector");
     if (graph_.type(mix.operands[0]).shape.back().is(1))
       no_match("one-key", "there is one key: its softmax needs no maximum, and its products no matrix");
+    const Dim& width = graph_.type(mix.results[0]).shape.back();
+    if (width.bounds(graph_.symbols).min < 1 && !is_product(width))
+      no_match("width",
+               fmt::format("its {} columns may be none, which would leave the rows without a kernel", width.str()));
     Domain domain{graph_.type(mix.results[0]).shape, 0};
     domain.kept = domain.rank();
     domain.extents.push_back(graph_.type(mix.operands[0]).shape.back());

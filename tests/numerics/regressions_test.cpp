@@ -364,6 +364,20 @@ TEST_P(Regressions, ViewsBehindAnAttentionThatCutItUnevenly) {
   })");
 }
 
+// n - 3 columns are none at a size that no kernel is specialised for; the rows have their sums all the same.
+TEST_P(Regressions, AnAttentionWithoutColumnsHasItsRows) {
+  check(R"(graph rows(q: f32[2, 5, 8], k: f32[2, 7, 8], v: f32[2, 7, n]) where n >= 3 {
+    y, l = attention(q, k, slice(v, axis=[2], start=[3], stop=[n]), lse=true)
+    return y, l
+  })",
+        {{{"n", 3}}, {{"n", 4}}});
+  check(R"(graph rows(q: f32[2, 5, 8], k: f32[2, 7, 8], v: f32[2, 7, 2*n]) where n >= 0 {
+    y, l = attention(q, k, v, lse=true)
+    return y, l
+  })",
+        {{{"n", 0}}, {{"n", 1}}, {{"n", 2}}});
+}
+
 // 48 columns are cut in eights of sixes, moved as one, and put together again.
 TEST_P(Regressions, ViewsBehindAProductThatCutItUnevenly) {
   check(R"(graph uneven(a: f64[4, 24, 14], b: f64[4, 14, 8]) {
