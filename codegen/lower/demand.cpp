@@ -279,7 +279,7 @@ class Demand {
       if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
       args.push_back(arg);
     }
-    if (const InstrId fused = contracted(node, type.dtype, args); fused >= 0) return fused;
+    if (const InstrId fused = contracted(node.op, type.dtype, args); fused >= 0) return fused;
     return map_instr(node.op, type.dtype, std::move(args));
   }
 
@@ -288,14 +288,13 @@ class Demand {
     return instr.kind == InstrKind::map && instr.op == Op::div;
   }
 
-  // A sum or difference as an fma, where it alone uses one of two products, or the product is apart; -1 elsewhere.
-  InstrId contracted(const ir::Node& node, DType dtype, const std::vector<InstrId>& args) {
-    const Op op = node.op;
+  // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere.
+  InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args) {
     if (!options_.contraction || !is_real(dtype) || (op != Op::add && op != Op::sub)) return -1;
     const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
     for (const std::size_t side : {0, 1}) {
       if (is_quotient(args[1 - side])) continue;  // a routine, across which both factors would have to be kept
-      const Product product = contracted_product(kernel_, args[side], dtype, depends, is_apart(graph_, node, side));
+      const Product product = contracted_product(kernel_, args[side], dtype, depends);
       if (product.mul < 0) continue;
       const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };
       const bool subtracted = op == Op::sub && side == 1;

@@ -58,46 +58,6 @@ ValueUses uses_of(const ir::Plan& plan) {
   return result;
 }
 
-namespace {
-
-constexpr std::size_t kMostAncestors = 64;  // that are looked at; where there are more, one may be the product
-
-// The product that `value` is, behind views, negations and casts that round nothing; -1 where it is none.
-ir::ValueId product_behind(const ir::Graph& graph, ir::ValueId value) {
-  while (graph.value(value).producer >= 0) {
-    const ir::Node& node = graph.producer(value);
-    if (node.op == Op::mul) return value;
-    const auto compute = [&](ir::ValueId of) { return compute_type(graph.type(of).dtype); };
-    const bool cast = node.op == Op::cast && is_real(graph.type(node.operands[0]).dtype) &&
-                      compute(node.operands[0]) == graph.type(value).dtype;
-    const bool view = ir::kind_of(node.op) == ir::Kind::view && node.operands.size() == 1;
-    if (!cast && !view && node.op != Op::neg) return -1;
-    value = node.operands[0];
-  }
-  return -1;
-}
-
-// Whether some of what makes `value` is `part`, but for what a sum or a contraction makes of it.
-bool holds(const ir::Graph& graph, ir::ValueId value, ir::ValueId part) {
-  std::vector<ir::ValueId> seen{value};
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    if (seen[i] == part || seen.size() > kMostAncestors) return true;
-    if (graph.value(seen[i]).producer < 0) continue;
-    const ir::Node& node = graph.producer(seen[i]);
-    if (node.op == Op::sum || ir::kind_of(node.op) == ir::Kind::contract) continue;
-    for (ir::ValueId operand : node.operands)
-      if (std::find(seen.begin(), seen.end(), operand) == seen.end()) seen.push_back(operand);
-  }
-  return false;
-}
-
-}  // namespace
-
-bool is_apart(const ir::Graph& graph, const ir::Node& node, std::size_t side) {
-  const ir::ValueId product = product_behind(graph, node.operands[side]);
-  return product >= 0 && !holds(graph, node.operands[1 - side], product);
-}
-
 // ---- the kernel ---------------------------------------------------------------------------------------------------
 
 namespace {
@@ -128,11 +88,11 @@ bool sums(const Instr& instr) { return instr.kind == InstrKind::reduce && instr.
 
 }  // namespace
 
-Product contracted_product(const Kernel& kernel, InstrId id, DType dtype, std::uint64_t depends, bool apart) {
+Product contracted_product(const Kernel& kernel, InstrId id, DType dtype, std::uint64_t depends) {
   Product product;
   while (true) {
     const Instr& instr = kernel.instr(id);
-    if (instr.kind != InstrKind::map || (instr.reused && !apart) || instr.depends != depends) return {};
+    if (instr.kind != InstrKind::map || instr.reused || instr.depends != depends) return {};
     if (is_product(instr)) {
       product.mul = id;
       return compute_type(instr.dtype) == compute_type(dtype) ? product : Product{};

@@ -2,9 +2,8 @@
 // (docs/numerics.md). Two things would break that. A compiler contracts a product with one of several sums that use it,
 // and the others see it rounded; and what a kernel stores is rounded to 16 bits, while the kernel goes on with f32.
 //
-// So what is contracted is decided here, by facts of the graph that all kernels share: a product becomes an fma with an
-// addition or subtraction that is its one use, or whose other operand does not hold it. All others that compilers could
-// contract are marked.
+// So what is contracted is decided here, by facts of the graph that all kernels share: a product with one use, an
+// addition or subtraction, becomes an fma with it. All others that compilers could contract are marked.
 #pragma once
 
 #include <vector>
@@ -27,14 +26,9 @@ struct Product {
   bool negated = false;
 };
 
-/// Whether the operand of number `side` of an addition or subtraction is a product, behind views and negations, of
-/// which the other operand holds nothing but through sums. What it adds up never cancels the product exactly, so that
-/// the product may have other uses: these see it rounded, and half a unit of it is no more than what the sum rounds.
-bool is_apart(const ir::Graph& graph, const ir::Node& node, std::size_t side);
-
 /// The product that the sum or difference to be made of `id`, in `dtype` and along the axes `depends`, may be
-/// contracted with: it has no other use, or is `apart`, and varies along the same axes.
-Product contracted_product(const Kernel& kernel, InstrId id, DType dtype, std::uint64_t depends, bool apart);
+/// contracted with: it has no other use, and varies along the same axes.
+Product contracted_product(const Kernel& kernel, InstrId id, DType dtype, std::uint64_t depends);
 
 /// Marks the products that compilers must not contract (Instr::rounded): those that reach a sum otherwise. Where
 /// nothing may be contracted (not `contraction`), also those that only a reduction sums.
