@@ -194,13 +194,24 @@ bool multiplies_exactly(const Step& step, std::int64_t k, DType compute) {
          a * b * static_cast<double>(k) * unit_roundoff(compute) <= 1;
 }
 
+// sum |a||b| of one result.
+double sum_of_magnitudes(const Step& step, const Product& p, const Task& task, std::int64_t i, std::int64_t j) {
+  const double* a = step.operand(0).reals.data() + task.a + i * p.k;
+  const double* b = step.operand(1).reals.data() + task.b + j;
+  double sum = 0;
+  for (std::int64_t q = 0; q < p.k; ++q) sum += std::fabs(a[q] * b[q * p.n]);
+  return sum;
+}
+
 // sum |a||b| <= |row of A| |column of B|, so that the error's bound needs no second product; terms of random sign have
-// partial sums near |row| |column| / sqrt(k).
+// partial sums near |row| |column| / sqrt(k). Only where that bound leaves the range the sum itself is asked for: a
+// row's one great element must not make all of its products overflow on the way.
 void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
   const Array &a = step.operand(0), &b = step.operand(1);
   const DType compute = compute_type(a.dtype);
   const bool exact = multiplies_exactly(step, p.k, compute);
   const double chance = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1)));
+  const double largest = real_format(compute).largest;
   std::vector<double> columns(static_cast<std::size_t>(p.n));
   for (const Task& task : tasks) {
     std::fill(columns.begin(), columns.end(), 0.0);
@@ -218,7 +229,11 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
       for (std::int64_t j = 0; j < p.n; ++j) {
         const std::int64_t at = task.c + i * p.n + j;
         double& c = result.reals[static_cast<std::size_t>(at)];
-        const double norms = std::sqrt(row * columns[static_cast<std::size_t>(j)]);
+        double norms = std::sqrt(row * columns[static_cast<std::size_t>(j)]);
+        if (norms > largest) {
+          const double sum = sum_of_magnitudes(step, p, task, i, j);
+          if (sum < norms) norms = sum;  // not where it is NaN
+        }
         const double partial = std::max(std::fabs(c), norms * chance);
         c = step.numerics.settle_within(result.dtype, c,
                                         exact ? 0 : Numerics::sum_error(compute, p.k, norms, partial, p.k), at);

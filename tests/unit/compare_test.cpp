@@ -350,6 +350,22 @@ TEST(Compare, AProductThatOverflowsOnTheWayMayBeAnInfinityOfEitherSign) {
   }
 }
 
+// Every other score is -1e41 + 1e47, which may be -inf. The bound |row| |column| of those between is 1e60, their
+// products are 0 and 1: where the others are -inf, all of them, they share the weight, and 0.25 is a multiple of it.
+TEST(Compare, OnlyProductsThatOverflowThemselvesDoSoOnTheWay) {
+  constexpr int kScores = 64;
+  HostArray a = make_array(DType::f32, {1, 3}), b = make_array(DType::f32, {3, kScores});
+  HostArray y = make_array(DType::f32, {1, kScores});
+  const double row[] = {-1e30, 1e30, 1e-30}, great[] = {1e11, 1e17, 0}, one[] = {0, 0, 1e30};
+  for (int q = 0; q < 3; ++q) {
+    set_real(a, q, row[q]);
+    for (int j = 0; j < kScores; ++j) set_real(b, q * kScores + j, (j % 2 == 0 ? great : one)[q]);
+  }
+  for (int j = 0; j < kScores; ++j) set_real(y, j, j % 2 == 0 ? std::numeric_limits<double>::quiet_NaN() : 0);
+  const Graph graph = parse("graph f(a: f32[1, 3], b: f32[3, 64]) { return mod(0.25, softmax(matmul(a, b))) }");
+  EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {y}, {}, 48).at(0).equal);
+}
+
 // A plan that stores x^2 rounds it, and then its square.
 TEST(Compare, PowersMayBeProductsThatAreRounded) {
   const HostArray x = random_array(DType::bf16, {3000});
