@@ -1,5 +1,6 @@
 # Checks that no layer includes a header of a layer above it, and that generated text needs no GPU or JIT header:
-# include <- ir <- codegen <- runtime <- src <- tools. Run in the root of the source tree.
+# include <- ir <- codegen <- runtime <- src <- tools. In codegen, analyses and schedules (all but emit/) know no emitter,
+# and analyses no choice of schedule: facts below choices, choices below text. Run in the root of the source tree.
 cmake_minimum_required(VERSION 3.25)
 set(layers include ir codegen runtime src tools)
 set(above ${layers})
@@ -28,6 +29,10 @@ foreach(layer IN LISTS layers)
     forbid("${files}" "cuda\\.h|nvrtc\\.h|llvm/ExecutionEngine")
     list(FILTER files EXCLUDE REGEX "^codegen/emit/llvm/")
     forbid("${files}" "llvm/")
+    list(FILTER files EXCLUDE REGEX "^codegen/emit/")
+    forbid("${files}" "codegen/emit/")
+    list(FILTER files INCLUDE REGEX "^codegen/analysis/")
+    forbid("${files}" "codegen/schedule_choices.h")
   endif()
 endforeach()
 if(failures)

@@ -2,7 +2,7 @@
 // bytes in flight, of parts, and of bytes held.
 #include <algorithm>
 
-#include "codegen/emit/cuda/columns_peeled.h"
+#include "codegen/analysis/peel.h"
 #include "codegen/read_once.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
@@ -136,8 +136,8 @@ std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& tar
 // Columns of rows that no vector divides, in vectors of those of one alignment.
 std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  const int vector = cuda::column_reference(kernel, 8) != nullptr ? 8 : 4;
-  if (cuda::column_reference(kernel, vector) == nullptr) return result;
+  const int vector = column_reference(kernel, 8) != nullptr ? 8 : 4;
+  if (column_reference(kernel, vector) == nullptr) return result;
   for (const int threads : {256, 512})
     for (const bool streaming : {false, true})
       for (const int parts : {1, 2, 4}) {  // of each alignment

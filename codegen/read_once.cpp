@@ -45,6 +45,10 @@ bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
          !loads_read_once(kernel).empty();
 }
 
+std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  return schedule.streaming_loads ? loads_read_once(kernel) : std::vector<InstrId>{};
+}
+
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool once =
       (schedule.persistent && schedule.shared_elements == 0) || rounds_of(kernel, schedule.online).sweeps.size() == 1;

@@ -19,6 +19,9 @@ bool may_keep_reads(const Kernel& kernel);
 /// multiprocessor waits for what is asked for apart (copy_async_kept).
 bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule);
 
+/// Those whose vector loads bypass the caches.
+std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule);
+
 /// Whether `schedule` reads some of them once: its rows stay in registers, or there is one sweep over them.
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule);
 

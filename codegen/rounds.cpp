@@ -212,4 +212,6 @@ Rounds rounds_of(const Kernel& kernel, bool with_online) {
   return rounds;
 }
 
+bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1 && !rounds.sweeps[0].online; }
+
 }  // namespace tenon::codegen

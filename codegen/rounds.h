@@ -41,6 +41,9 @@ struct Rounds {
 /// `online`: with the sum of find_online in the sweep of its maximum.
 Rounds rounds_of(const Kernel& kernel, bool online = false);
 
+/// Whether a row may be split in parts: all is known after one sweep but what there is once for each row.
+bool may_split(const Rounds& rounds);
+
 /// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf, and may be where
 /// it is inf.
 std::optional<Online> find_online(const Kernel& kernel);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/emit/cuda/held.h"
+#include "codegen/analysis/held.h"
 #include "codegen/rounds.h"
 #include "codegen/vectorize.h"
 
@@ -71,8 +71,8 @@ std::int64_t held_bytes(const Kernel& kernel) {
   const Rounds rounds = rounds_of(kernel);
   std::int64_t loaded = 0, held = 0;  // at first, and from then on
   for (const InstrId id : rounds.sweeps.empty() ? std::vector<InstrId>{} : rounds.sweeps[0].instrs)
-    if (cuda::is_plain_load(kernel, id)) loaded += cuda::held_size(kernel, id);
-  for (const cuda::Held& each : cuda::held_values(kernel, rounds)) held += cuda::held_size(kernel, each.value);
+    if (is_plain_load(kernel, id)) loaded += held_size(kernel, id);
+  for (const Held& each : held_values(kernel, rounds)) held += held_size(kernel, each.value);
   return std::max(loaded, held);
 }
 

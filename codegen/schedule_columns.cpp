@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "codegen/emit/cuda/columns_peeled.h"
+#include "codegen/analysis/peel.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
 #include "codegen/schedule_choices.h"
@@ -28,7 +28,7 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   schedule.unroll = 8;
   schedule.streaming_loads = streams_past(kernel, one_sweep(kernel, false), kMostStreamed);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
-  if (schedule.vector < 2 || cuda::column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
+  if (schedule.vector < 2 || column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
   while (schedule.columns > 8 && schedule.columns >= 2 * vectors) schedule.columns /= 2;
   const std::int64_t slabs = (vectors + schedule.columns - 1) / schedule.columns + 1;  // one of them is the edges

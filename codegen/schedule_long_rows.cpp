@@ -2,8 +2,8 @@
 // or in shared memory.
 #include <algorithm>
 
-#include "codegen/emit/cuda/held.h"
-#include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/analysis/held.h"
+#include "codegen/analysis/shared_rows.h"
 #include "codegen/narrow.h"
 #include "codegen/rounds.h"
 #include "codegen/row_shape.h"
@@ -23,7 +23,7 @@ constexpr int kOwnRegisters = 36;      // of a thread that has vectors in regist
 // Of one element of a row that would lie in shared memory; 0 when it cannot.
 std::int64_t shared_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   std::int64_t bytes = 0;
-  for (const InstrId load : cuda::shared_loads(kernel, schedule)) bytes += cuda::held_size(kernel, load);
+  for (const InstrId load : shared_loads(kernel, schedule)) bytes += held_size(kernel, load);
   return bytes;
 }
 
@@ -96,7 +96,7 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   const std::int64_t team = std::int64_t{threads} * cluster;
   const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
   schedule.row_elements = vectors * schedule.vector;
-  const std::int64_t room = cuda::shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
+  const std::int64_t room = shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
   schedule.shared_elements =
       static_cast<int>(std::min<std::int64_t>(schedule.row_elements, room / schedule.vector * schedule.vector));
   const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/emit/cuda/rows_ring.h"
+#include "codegen/analysis/rows_ring.h"
 #include "codegen/read_once.h"
 #include "codegen/schedule_choices.h"
 #include "codegen/vectorize.h"
@@ -72,7 +72,7 @@ bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& ta
   const double registers =
       schedule.row_elements * registers_per_element(kernel, schedule.ahead == 1 && !schedule.bulk) + own;
   return registers <= static_cast<double>(target.registers_per_block) / resident &&
-         (!cuda::has_ring(schedule) || cuda::fits_ring(kernel, schedule, target));
+         (!has_ring(schedule) || fits_ring(kernel, schedule, target));
 }
 
 // Fewer blocks, each with as many rows as the others; or as many as there are.
@@ -102,7 +102,7 @@ std::optional<ReduceSchedule> with_ring(const ReduceSchedule& schedule, const Ke
     const int threads = threads_for(row_length(kernel) / schedule.vector, most);
     const ReduceSchedule held = held_by(schedule, kernel, target, threads, blocks * threads);
     if (held.row_elements * outer_reductions(kernel) <= most_gathered && fits(held, kernel, target, blocks * threads) &&
-        blocks * cuda::ring_bytes(kernel, held) >= kBytesUnderWay)
+        blocks * ring_bytes(kernel, held) >= kBytesUnderWay)
       return held;
   }
   return std::nullopt;

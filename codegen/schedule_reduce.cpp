@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "codegen/analysis/peel.h"
 #include "codegen/narrow.h"
 #include "codegen/read_once.h"
 #include "codegen/rounds.h"

@@ -138,30 +138,6 @@ int peeled_width(const Access& access, const Access& reference, int axis, int ve
   return width;
 }
 
-const Access* peel_reference(const Kernel& kernel) {
-  const int axis = static_cast<int>(kernel.axes.size()) - 1;
-  if (axis < 0 || !kernel.axes.back().reduced || (axis > 0 && kernel.axes[kernel.axes.size() - 2].reduced))
-    return nullptr;
-  const std::uint64_t bit = std::uint64_t{1} << axis;
-  const Access* reference = nullptr;
-  for (const Instr& instr : kernel.body) {
-    if (instr.kind != InstrKind::load || (instr.depends & bit) == 0) continue;
-    const bool along_row = axis == 0 || instr.depends != bit;  // a weight is the same for every row
-    const bool known = instr.access.guards.empty() && instr.access.offset.values().empty();  // before anything is read
-    if (known && along_row && !reference) reference = &instr.access;
-  }
-  if (!reference || bounds(reference->offset, kernel.context()).min < 0) return nullptr;
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::load && (instr.depends & bit) != 0 &&
-        peeled_width(instr.access, *reference, axis, 2, kernel) == 0)
-      return nullptr;
-  for (const Store& store : kernel.stores) {
-    const bool element = (kernel.instr(store.value).depends & bit) != 0 || store.access.offset.depends_on(axis);
-    if (element && peeled_width(store.access, *reference, axis, 2, kernel) == 0) return nullptr;
-  }
-  return reference;
-}
-
 int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols) {
   const std::int64_t divisor = divisor_of(extent, symbols);
   int width = limit;

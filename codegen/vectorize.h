@@ -35,10 +35,6 @@ bool counts_up(const Index& index, int axis, bool flat, int vector, int divisor,
 /// the offset of `reference` is one: 0 unless the access is contiguous and its guards do not vary along the axis.
 int peeled_width(const Access& access, const Access& reference, int axis, int vector, const Kernel& kernel);
 
-/// The access at whose alignment vectors begin when the rows of a Reduce kernel are peeled. Null when they cannot be:
-/// every operand must be contiguous along the one reduced axis, so that nothing is read outside a row.
-const Access* peel_reference(const Kernel& kernel);
-
 /// The greatest power of two up to `limit` that divides `extent` for every value of the symbols.
 int power_of_two_divisor(const Dim& extent, int limit, const Symbols& symbols);
 

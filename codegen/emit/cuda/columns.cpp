@@ -5,13 +5,14 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/held.h"
 #include "codegen/emit/cuda/expression.h"
-#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
 #include "codegen/emit/cuda/vectors.h"
+#include "codegen/read_once.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 

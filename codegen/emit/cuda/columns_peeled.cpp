@@ -6,11 +6,13 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/peel.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/team.h"
+#include "codegen/read_once.h"
 #include "codegen/vectorize.h"
 #include "ir/check.h"
 
@@ -164,25 +166,6 @@ class PeeledColumns {
 };
 
 }  // namespace
-
-const Access* column_reference(const Kernel& kernel, int vector) {
-  if (has_outer(kernel) || kernel.axes.size() != 2 || kernel.axes[0].reduced || !kernel.axes[1].reduced) return nullptr;
-  const Rounds rounds = rounds_of(kernel);
-  if (rounds.sweeps.size() != 1 || !rounds.sweeps[0].stores.empty()) return nullptr;
-  const Access* reference = nullptr;
-  for (InstrId id : rounds.sweeps[0].instrs) {
-    const Instr& instr = kernel.instr(id);
-    if (instr.kind != InstrKind::load || (instr.depends & 1) == 0) continue;
-    if (reference == nullptr && (instr.depends & 2) != 0) reference = &instr.access;
-    if (reference == nullptr || !instr.access.guards.empty() ||
-        peeled_width(instr.access, *reference, 0, vector, kernel) != vector)
-      return nullptr;
-  }
-  return reference != nullptr && reference->offset.values().empty() &&
-                 bounds(reference->offset, kernel.context()).min >= 0
-             ? reference
-             : nullptr;
-}
 
 Source emit_peeled_columns(const Kernel& kernel, const Target& target) { return PeeledColumns(kernel, target).emit(); }
 

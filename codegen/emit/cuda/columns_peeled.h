@@ -6,10 +6,6 @@
 
 namespace tenon::codegen::cuda {
 
-/// The access at whose alignment vectors begin, or null: one kept and one reduced axis, one sweep that stores nothing
-/// for each element, and every load that varies along the kept axis in vectors at the same places.
-const Access* column_reference(const Kernel& kernel, int vector);
-
 /// A Reduce kernel whose schedule maps columns and is peeled; `splits` is a multiple of `vector`.
 Source emit_peeled_columns(const Kernel& kernel, const Target& target);
 

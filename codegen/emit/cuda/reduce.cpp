@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/shared_rows.h"
 #include "codegen/emit/cuda/columns_peeled.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/long_sums.h"
 #include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
-#include "codegen/emit/cuda/rows_ring.h"
-#include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/read_once.h"
 #include "codegen/vectorize.h"

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/rows_ring.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
-#include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/vectors.h"
 
@@ -35,7 +35,7 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
     out_.close();
   }
   if (copied_.empty()) return;
-  declare_ring(out_, kernel_, schedule_);
+  declare_shared(copied_, ring_load_bytes);
   const int slots = schedule_.ahead + 1;
   if (schedule_.bulk) {
     out_.line(fmt::format("__shared__ arrival there[{}];", slots));
@@ -72,8 +72,7 @@ void ReduceEmitter::take_row() {
                            : fmt::format("wait_copies<{}>();", schedule_.ahead));
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
-    out_.line(
-        fmt::format("x{0}[c] = load<{1}, {1}>(s{0} + {2});", id, schedule_.vector, ring_place(schedule_, "slot")));
+    out_.line(fmt::format("x{0}[c] = load<{1}, {1}>(s{0} + {2});", id, schedule_.vector, ring_place("slot")));
   walk_.close(opened);
 }
 
@@ -137,7 +136,7 @@ void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slo
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
     out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
-                          ring_place(schedule_, slot), address(kernel_, kernel_.instr(id).access, rows_.names)));
+                          ring_place(slot), address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);
   out_.close();
   out_.close();

@@ -6,11 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "codegen/analysis/held.h"
+#include "codegen/analysis/peel.h"
 #include "codegen/emit/cuda/emit.h"
-#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/team.h"
 #include "codegen/emit/cuda/walk.h"
+#include "codegen/read_once.h"
 #include "codegen/vectorize.h"
 
 namespace tenon::codegen::cuda {
@@ -90,6 +92,11 @@ class ReduceEmitter {
   void emit_loads(const Points& points);
   // Fills <name><id> with these loads; `waiting`: whose vectors are of waiting_type.
   void fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting = false);
+  using BytesOf = std::int64_t (*)(const Kernel&, const ReduceSchedule&, InstrId);
+  // "bf16* s0 = …;": where this thread's vectors of each load begin in dynamic shared memory, `bytes` of it.
+  void declare_shared(const std::vector<InstrId>& loads, BytesOf bytes);
+  std::string shared_place() const;  // of chunk c: a multiple of this many elements
+  std::string ring_place(const std::string& slot) const;
   void emit_copies();
   void emit_shared_points(Points points);
 

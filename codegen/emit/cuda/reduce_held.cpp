@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/shared_rows.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
-#include "codegen/emit/cuda/shared_rows.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/vectors.h"
 
@@ -72,12 +73,28 @@ void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& n
   walk_.close(opened);
 }
 
+void ReduceEmitter::declare_shared(const std::vector<InstrId>& loads, BytesOf bytes) {
+  out_.line("extern __shared__ __align__(16) unsigned char shared[];");
+  std::int64_t offset = 0;
+  for (InstrId load : loads) {
+    out_.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel_, load), load,
+                          offset == 0 ? "" : fmt::format(" + {}", offset), schedule_.vector));
+    offset += bytes(kernel_, schedule_, load);
+  }
+}
+
+std::string ReduceEmitter::shared_place() const { return fmt::format("c * {}", schedule_.threads * schedule_.vector); }
+
+std::string ReduceEmitter::ring_place(const std::string& slot) const {
+  return fmt::format("{} * {} + {}", slot, slot_elements(schedule_), shared_place());
+}
+
 void ReduceEmitter::emit_copies() {
-  declare_shared_rows(out_, kernel_, schedule_);
+  declare_shared(shared_, shared_load_bytes);
   const int opened = walk_.open_shared();
   for (InstrId id : shared_)
     out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.keep_reads ? "copy_async_kept" : "copy_async",
-                          schedule_.vector * held_size(kernel_, id), id, shared_place(schedule_),
+                          schedule_.vector * held_size(kernel_, id), id, shared_place(),
                           address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);
   out_.line("commit_copies();");
@@ -86,7 +103,7 @@ void ReduceEmitter::emit_copies() {
 void ReduceEmitter::emit_shared_points(Points points) {
   points.held.clear();
   points.staged = shared_;
-  points.staged_place = shared_place(schedule_);
+  points.staged_place = shared_place();
   const int opened = walk_.open_shared();
   emit_points(out_, kernel_, points);
   walk_.close(opened);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/rows_ring.h"
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/outer.h"
 #include "codegen/emit/cuda/reduce_emitter.h"
-#include "codegen/emit/cuda/rows_ring.h"
 #include "codegen/emit/cuda/spell.h"
 
 namespace tenon::codegen::cuda {

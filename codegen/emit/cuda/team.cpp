@@ -7,7 +7,6 @@
 #include "codegen/emit/cuda/expression.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/spell.h"
-#include "codegen/read_once.h"
 #include "codegen/row_shape.h"
 
 namespace tenon::codegen::cuda {
@@ -144,12 +143,6 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
         conditional_store(kernel, kernel.stores[static_cast<std::size_t>(index)], rows.names, block ? "" : condition));
   if (block) out.close();
 }
-
-std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
-  return schedule.streaming_loads ? loads_read_once(kernel) : std::vector<InstrId>{};
-}
-
-bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1 && !rounds.sweeps[0].online; }
 
 void emit_partial(Writer& out, const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
   const std::string type = combination(rows.kernel, rows.kernel.instr(rows.rounds.sweeps[0].reduces[slot])).type;

@@ -59,11 +59,6 @@ void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs);
 void emit_result(Writer& out, const Rows& rows, InstrId reduce, const std::string& accumulated);
 void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
 
-/// What each row loads of its own, where the schedule streams and no elements are stored.
-std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule);
-
-/// Whether the kernel's rows may be split: all is known after one sweep but what there is once for each row.
-bool may_split(const Rounds& rounds);
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
 void emit_partial(Writer& out, const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
 /// The second function: combines the parts of each row in order.

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/held.h"
 #include "codegen/emit/cuda/expression.h"
-#include "codegen/emit/cuda/held.h"
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/vectorize.h"
 
@@ -41,6 +41,13 @@ std::string guarded_load(const Kernel& kernel, const Access& access, int vector,
     return fmt::format("load_kept<{}, {}>({}, {})", vector, width, address(kernel, access, names), guard);
   return guard.empty() ? load
                        : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
+}
+
+std::string held_type(const Kernel& kernel, InstrId value) {
+  const Instr& instr = kernel.instr(value);
+  if (instr.kind == InstrKind::load)
+    return storage_type(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype);
+  return instr.kind == InstrKind::round ? storage_type(instr.dtype) : value_type(instr.dtype);
 }
 
 DType stored_dtype(const Kernel& kernel, const Access& access) {

@@ -8,6 +8,9 @@
 
 namespace tenon::codegen::cuda {
 
+/// The type of an element of x<id>, which is held (codegen/analysis/held.h): "bf16", "float".
+std::string held_type(const Kernel& kernel, InstrId value);
+
 DType stored_dtype(const Kernel& kernel, const Access& access);
 /// The prelude's function that loads vectors of `load`.
 const char* load_function(const Points& points, InstrId load);

@@ -1,24 +1,19 @@
 // See shared_rows.h.
-#include "codegen/emit/cuda/shared_rows.h"
-
-#include <fmt/format.h>
+#include "codegen/analysis/shared_rows.h"
 
 #include <algorithm>
 
-#include "codegen/emit/cuda/held.h"
+#include "codegen/analysis/held.h"
+#include "codegen/analysis/peel.h"
 #include "codegen/vectorize.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 namespace {
 
 constexpr std::int64_t kReserved = 1024;     // of each block, by the driver
 constexpr std::int64_t kWidestPartial = 16;  // bytes: a candidate of argmax
 constexpr int kLeastRegisters = 40;          // of a thread
 constexpr int kMostBlocks = 8;               // on every multiprocessor
-
-std::int64_t thread_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
-  return std::int64_t{schedule.shared_elements} * held_size(kernel, load);
-}
 
 // Static shared memory of a block, at most: each reduction has a buffer of its own, with a place for each warp and one
 // for the cluster.
@@ -49,9 +44,13 @@ std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& sc
   return loads;
 }
 
+std::int64_t shared_load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  return std::int64_t{schedule.threads} * schedule.shared_elements * held_size(kernel, load);
+}
+
 std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   std::int64_t bytes = 0;
-  for (InstrId load : shared_loads(kernel, schedule)) bytes += thread_bytes(kernel, schedule, load) * schedule.threads;
+  for (InstrId load : shared_loads(kernel, schedule)) bytes += shared_load_bytes(kernel, schedule, load);
   return bytes;
 }
 
@@ -70,18 +69,4 @@ int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const 
   return blocks;
 }
 
-void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule) {
-  out.line("extern __shared__ __align__(16) unsigned char shared[];");
-  std::int64_t offset = 0;
-  for (InstrId load : shared_loads(kernel, schedule)) {
-    out.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel, load), load,
-                         offset == 0 ? "" : fmt::format(" + {}", offset), schedule.vector));
-    offset += thread_bytes(kernel, schedule, load) * schedule.threads;
-  }
-}
-
-std::string shared_place(const ReduceSchedule& schedule) {
-  return fmt::format("c * {}", schedule.threads * schedule.vector);
-}
-
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

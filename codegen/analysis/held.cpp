@@ -1,14 +1,13 @@
 // See held.h.
-#include "codegen/emit/cuda/held.h"
+#include "codegen/analysis/held.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "codegen/emit/cuda/spell.h"
 #include "codegen/uses.h"
 #include "codegen/vectorize.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 namespace {
 
 constexpr int kRandomBytes = 3;  // drawing an element again costs about what as many bytes held do
@@ -68,13 +67,6 @@ bool is_plain_load(const Kernel& kernel, InstrId id) {
   return kernel.instr(id).kind == InstrKind::load && varies_inside(kernel, id) && operands_of(kernel.instr(id)).empty();
 }
 
-std::string held_type(const Kernel& kernel, InstrId value) {
-  const Instr& instr = kernel.instr(value);
-  if (instr.kind == InstrKind::load)
-    return storage_type(kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype);
-  return instr.kind == InstrKind::round ? storage_type(instr.dtype) : value_type(instr.dtype);
-}
-
 int held_size(const Kernel& kernel, InstrId value) {
   const Instr& instr = kernel.instr(value);
   if (instr.kind == InstrKind::load) return static_cast<int>(element_bytes(kernel, instr.access));
@@ -127,4 +119,4 @@ std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds) {
   }
 }
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

@@ -2,13 +2,12 @@
 // computed from it where that is smaller, or dearer to compute again.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "codegen/kernel.h"
 #include "codegen/rounds.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 
 /// A value of every element that more than one sweep uses.
 struct Held {
@@ -21,11 +20,10 @@ std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
 /// `rounds` with sweeps that use the values of earlier ones.
 Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held);
 
-/// As an element of a vector x<id>: a load as in memory, a rounded value likewise, else the value itself.
-std::string held_type(const Kernel& kernel, InstrId value);
+/// Bytes of one element of it: a load as in memory, a rounded value likewise, else the value itself.
 int held_size(const Kernel& kernel, InstrId value);
 
 /// Whether `instr` loads an element of the innermost axis from an offset that is known from the start.
 bool is_plain_load(const Kernel& kernel, InstrId instr);
 
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

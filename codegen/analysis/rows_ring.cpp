@@ -1,15 +1,13 @@
 // See rows_ring.h.
-#include "codegen/emit/cuda/rows_ring.h"
-
-#include <fmt/format.h>
+#include "codegen/analysis/rows_ring.h"
 
 #include <algorithm>
 
-#include "codegen/emit/cuda/held.h"
-#include "codegen/emit/cuda/shared_rows.h"
+#include "codegen/analysis/held.h"
+#include "codegen/analysis/shared_rows.h"
 #include "codegen/rounds.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 namespace {
 
 constexpr std::int64_t kArrivalBytes = 8;  // for each slot, where rows come whole
@@ -19,14 +17,6 @@ std::int64_t row_elements(const Kernel& kernel) {
   for (const Axis& axis : kernel.axes)
     if (axis.reduced) elements *= axis.extent.constant();  // of outer reductions, known (choose_outer_schedule)
   return elements;
-}
-
-std::int64_t slot_elements(const ReduceSchedule& schedule) {
-  return std::int64_t{schedule.threads} * schedule.row_elements;
-}
-
-std::int64_t load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
-  return (schedule.ahead + 1) * slot_elements(schedule) * held_size(kernel, load);
 }
 
 bool varies_by_row(const Kernel& kernel, InstrId load) {
@@ -56,10 +46,18 @@ std::vector<InstrId> ring_loads(const Kernel& kernel) {
   return loads;
 }
 
+std::int64_t slot_elements(const ReduceSchedule& schedule) {
+  return std::int64_t{schedule.threads} * schedule.row_elements;
+}
+
+std::int64_t ring_load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
+  return (schedule.ahead + 1) * slot_elements(schedule) * held_size(kernel, load);
+}
+
 std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   std::int64_t bytes = 0;
   if (has_ring(schedule))
-    for (InstrId load : ring_loads(kernel)) bytes += load_bytes(kernel, schedule, load);
+    for (InstrId load : ring_loads(kernel)) bytes += ring_load_bytes(kernel, schedule, load);
   return bytes;
 }
 
@@ -103,18 +101,4 @@ Access row_begin(const Kernel& kernel, InstrId load) {
 
 std::int64_t row_bytes(const Kernel& kernel, InstrId load) { return row_elements(kernel) * held_size(kernel, load); }
 
-void declare_ring(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule) {
-  out.line("extern __shared__ __align__(16) unsigned char shared[];");
-  std::int64_t offset = 0;
-  for (InstrId load : ring_loads(kernel)) {
-    out.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel, load), load,
-                         offset == 0 ? "" : fmt::format(" + {}", offset), schedule.vector));
-    offset += load_bytes(kernel, schedule, load);
-  }
-}
-
-std::string ring_place(const ReduceSchedule& schedule, const std::string& slot) {
-  return fmt::format("{} * {} + c * {}", slot, slot_elements(schedule), schedule.threads * schedule.vector);
-}
-
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen

@@ -2,21 +2,22 @@
 // one sweep to the next. Each thread reads what it copied there itself, so no barrier is needed.
 #pragma once
 
-#include <string>
+#include <cstdint>
 #include <vector>
 
-#include "codegen/emit/cuda/writer.h"
 #include "codegen/kernel.h"
 #include "codegen/rounds.h"
 #include "codegen/target.h"
 
-namespace tenon::codegen::cuda {
+namespace tenon::codegen {
 
 /// Whether `load` gives every thread whole vectors that one asynchronous copy each can bring.
 bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load);
 /// The loads that several sweeps use, in definition order: what a row has in shared memory. Empty when it cannot be
 /// there: something else is held as well, or a load is not of whole vectors.
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule);
+/// Of `load`, what all threads of a block have there.
+std::int64_t shared_load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load);
 /// Dynamic shared memory of a block.
 std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
 /// Dynamic shared memory that each of `blocks` blocks of a multiprocessor may have.
@@ -26,9 +27,4 @@ int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const 
 /// Dynamic shared memory with which no more than `blocks` blocks fit a multiprocessor.
 std::int64_t bytes_for_at_most(const Target& target, int blocks);
 
-/// "bf16* s0 = …;": where this thread's vectors of each load begin.
-void declare_shared_rows(Writer& out, const Kernel& kernel, const ReduceSchedule& schedule);
-/// Chunk `c` of a load: a multiple of this many elements.
-std::string shared_place(const ReduceSchedule& schedule);
-
-}  // namespace tenon::codegen::cuda
+}  // namespace tenon::codegen
