@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/kernel.h"
+#include "codegen/launch/launch.h"
 #include "codegen/target.h"
 
 namespace tenon::codegen {
@@ -51,14 +52,10 @@ struct Source {
 /// some, then the dims as long long.
 Source emit_cuda(const Kernel& kernel, const Target& target);
 
-/// One CUDA kernel that runs `members` side by side on blocks of its own for each: of threads enough for the largest.
-/// Parameters: the pointers of all members, then the dims and where each member's blocks end, as long long.
-Source emit_cuda_pack(const std::vector<Kernel>& members, const Target& target);
-
-/// How `kernels` that a plan packs are launched: those that can be members of a pack together, the first list, and each
-/// of the others by itself. On a CPU all of them are by themselves. Members get blocks of one size where their
-/// schedules leave it free.
-std::vector<std::vector<std::size_t>> deal_launches(std::vector<Kernel>& kernels, const Target& target);
+/// The same for a launch: of several members one function that runs each on blocks of its own, of threads enough for
+/// the largest. Parameters: the pointers of all members, then the dims and where each member's blocks end, as long
+/// long.
+Source emit_cuda(const Launch& launch, const Target& target);
 
 #ifdef TENON_WITH_CPU
 /// LLVM assembly for `kernel`: void entry(ptr pointers, ptr dims, i64 begin, i64 end) works on tasks [begin, end) of

@@ -30,7 +30,7 @@ struct Binary {
 };
 
 /// A launch with its sizes filled in.
-struct Launch {
+struct LaunchCall {
   const LoadedKernel* kernel = nullptr;
   std::int64_t grid[3] = {1, 1, 1};
   int block = 1;
@@ -73,14 +73,14 @@ class Backend {
   virtual const codegen::Target& target() const = 0;
   /// What kernels run on, for texts and for what is kept of it; empty where they are only generated.
   virtual std::string device_name() const = 0;
-  virtual codegen::Source emit(const codegen::Kernel& kernel) const = 0;
+  virtual codegen::Source emit(const codegen::Launch& launch) const = 0;
   /// From source to binary, through the cache. Error(compile) with the compiler's log.
   virtual Binary build(const codegen::Source& source) const = 0;
   virtual std::shared_ptr<const LoadedKernel> load(const codegen::Source& source, const Binary& binary) const = 0;
   /// PTX or assembly, for inspection.
   virtual std::string disassemble(const codegen::Source& source) const = 0;
 
-  virtual void launch(const Launch& launch, void* stream) const = 0;
+  virtual void launch(const LaunchCall& call, void* stream) const = 0;
 
   /// Memory where kernels of this target can work, 256-byte aligned. Error(out_of_memory).
   virtual void* allocate(std::size_t bytes) const = 0;

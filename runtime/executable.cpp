@@ -70,12 +70,6 @@ void ArenaPool::release(std::list<Arena> idle) {
 
 namespace {
 
-bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols& symbols) {
-  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
-    return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
-  });
-}
-
 // The sets of groups that one launch runs: a CPU has no packs.
 std::vector<std::vector<int>> sets_of(const ir::Plan& plan, const codegen::Target& target) {
   if (target.kind == codegen::TargetKind::cuda) return ir::launched_together(plan);
@@ -102,11 +96,10 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 
 }  // namespace
 
-std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, std::vector<codegen::Kernel> members) {
-  auto built = std::make_shared<BuiltKernel>();
-  built->members = std::move(members);
-  built->source = built->members.size() > 1 ? codegen::emit_cuda_pack(built->members, backend.target())
-                                            : backend.emit(built->members.front());
+std::shared_ptr<const BuiltLaunch> build_launch(const Backend& backend, codegen::Launch launch) {
+  auto built = std::make_shared<BuiltLaunch>();
+  built->launch = std::move(launch);
+  built->source = backend.emit(built->launch);
   built->binary = backend.build(built->source);
   built->loaded = backend.load(built->source, built->binary);
   return built;
@@ -115,8 +108,8 @@ std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, std::vec
 }  // namespace runtime
 
 Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
-                       runtime::LowerGroup lower)
-    : plan(std::move(the_plan)), backend(std::move(the_backend)), lower_group(std::move(lower)), arenas(*backend) {}
+                       runtime::LowerGroups lower)
+    : plan(std::move(the_plan)), backend(std::move(the_backend)), lower_groups(std::move(lower)), arenas(*backend) {}
 
 namespace {
 
@@ -136,11 +129,11 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   auto fresh = std::make_shared<runtime::BuiltPlan>();
   fresh->specialization = specialization;
   const std::vector<std::vector<int>> sets = runtime::sets_of(plan, backend->target());
-  std::vector<std::vector<runtime::PlannedLaunch>> launches(sets.size());
+  std::vector<std::vector<std::shared_ptr<const runtime::BuiltLaunch>>> launches(sets.size());
   runtime::for_each_in_parallel(sets.size(),
                                 [&](std::size_t i) { launches[i] = build_together(sets[i], specialization); });
   for (auto& each : launches)
-    for (runtime::PlannedLaunch& launch : each) fresh->launches.push_back(std::move(launch));
+    for (auto& launch : each) fresh->launches.push_back(std::move(launch));
   if (classes.size() == kMostClasses) {
     if (built.at(classes.back()).use_count() == 1) backend->drain();  // its kernels may be running still
     built.erase(classes.back());
@@ -150,28 +143,14 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   return built[key] = std::move(fresh);
 }
 
-std::vector<runtime::PlannedLaunch> Executable::Impl::build_together(
+std::vector<std::shared_ptr<const runtime::BuiltLaunch>> Executable::Impl::build_together(
     const std::vector<int>& groups, const codegen::Specialization& specialization) const {
-  std::vector<std::size_t> lowered;
-  std::vector<codegen::Kernel> kernels;
-  for (int group : groups) {
-    if (runtime::writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)], specialization.symbols)) continue;
-    lowered.push_back(static_cast<std::size_t>(group));
-    kernels.push_back(lower_group(group, specialization));
-  }
-  std::vector<runtime::PlannedLaunch> launches;
-  for (const std::vector<std::size_t>& together : codegen::deal_launches(kernels, backend->target())) {
-    runtime::PlannedLaunch launch;
-    std::vector<codegen::Kernel> members;
-    for (std::size_t i : together) {
-      launch.groups.push_back(lowered[i]);
-      members.push_back(std::move(kernels[i]));
-    }
-    launch.kernel = runtime::build_kernel(*backend, std::move(members));
-    if (on_source) on_source(launch.kernel->source);
+  std::vector<std::shared_ptr<const runtime::BuiltLaunch>> launches;
+  for (codegen::Launch& launch : lower_groups(groups, specialization)) {
+    launches.push_back(runtime::build_launch(*backend, std::move(launch)));
+    if (on_source) on_source(launches.back()->source);
     ++builds;
-    compiles += launch.kernel->binary.compiled;
-    launches.push_back(std::move(launch));
+    compiles += launches.back()->binary.compiled;
   }
   return launches;
 }
@@ -247,20 +226,20 @@ void Executable::Impl::trim() const {
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
                                      std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
                                      void* stream) const {
-  const runtime::NvtxRange range(nvtx, launch.kernel->source.entry);
+  const runtime::NvtxRange range(nvtx, launch.built->source.entry);
   runtime::SmallArray<void*> pointers(launch.pointers.size());
   for (std::size_t i = 0; i < pointers.size(); ++i)
     pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
-  runtime::Launch call;
-  call.kernel = launch.kernel->loaded.get();
+  runtime::LaunchCall call;
+  call.kernel = launch.built->loaded.get();
   std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
-  call.block = launch.kernel->source.launch.block;
-  call.shared_bytes = launch.kernel->source.launch.shared_bytes;
+  call.block = launch.built->source.launch.block;
+  call.shared_bytes = launch.built->source.launch.shared_bytes;
   call.finish_grid = launch.finish_grid;
-  call.finish_block = launch.kernel->source.finish_block;
+  call.finish_block = launch.built->source.finish_block;
   call.pointers = {pointers.data(), pointers.size()};
   call.early = launch.early;
-  call.finish_early = launch.kernel->source.launch.dependent;
+  call.finish_early = launch.built->source.launch.dependent;
   call.dims = launch.dims;
   backend->launch(call, stream);
 }

@@ -23,30 +23,26 @@
 
 namespace tenon::runtime {
 
-/// Lowers a group for a dimension class: given by the pipeline, so that the runtime does not know how.
-using LowerGroup = std::function<codegen::Kernel(int group, const codegen::Specialization&)>;
+/// The launches of `groups`, which a plan runs together, for a dimension class, but of those that write no element:
+/// given by the pipeline, so that the runtime does not know how.
+using LowerGroups =
+    std::function<std::vector<codegen::Launch>(const std::vector<int>& groups, const codegen::Specialization&)>;
 
-/// One group's kernel for one dimension class, or a pack's: what one launch runs.
-struct BuiltKernel {
-  std::vector<codegen::Kernel> members;  ///< of a pack; else one
+/// A launch for one dimension class, ready to run.
+struct BuiltLaunch {
+  codegen::Launch launch;
   codegen::Source source;
   Binary binary;
   std::shared_ptr<const LoadedKernel> loaded;
 };
 
-/// Emitted, compiled or taken from the cache, and loaded. Several `members`: as a pack, which CUDA has.
-std::shared_ptr<const BuiltKernel> build_kernel(const Backend& backend, std::vector<codegen::Kernel> members);
-
-/// One launch of a plan, with the groups that its kernel's members are of.
-struct PlannedLaunch {
-  std::vector<std::size_t> groups;
-  std::shared_ptr<const BuiltKernel> kernel;
-};
+/// Emitted, compiled or taken from the cache, and loaded.
+std::shared_ptr<const BuiltLaunch> build_launch(const Backend& backend, codegen::Launch launch);
 
 /// All groups for one dimension class, but those that write no element.
 struct BuiltPlan {
   codegen::Specialization specialization;
-  std::vector<PlannedLaunch> launches;  ///< in the plan's order
+  std::vector<std::shared_ptr<const BuiltLaunch>> launches;  ///< in the plan's order
 };
 
 /// Where a kernel argument comes from.
@@ -59,7 +55,7 @@ struct PointerSource {
 /// A launch whose sizes are known and whose pointers are not.
 struct PreparedLaunch {
   std::size_t planned = 0;  ///< which launch of the built plan it is
-  const BuiltKernel* kernel = nullptr;
+  const BuiltLaunch* built = nullptr;
   std::int64_t grid[3] = {1, 1, 1};
   std::int64_t finish_grid = 0;         ///< of the second function
   std::vector<std::int64_t> dims;       ///< and where the blocks of a pack's members end
@@ -85,7 +81,7 @@ struct LaunchRecord {
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
 
-/// Searches better schedules for the kernels of a record on these buffers and keeps them where lower_group finds them.
+/// Searches better schedules for the kernels of a record on these buffers and keeps them where lower_groups finds them.
 using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, std::span<const Buffer> inputs,
                                  std::span<const Buffer> outputs)>;
 
@@ -142,15 +138,15 @@ class HeldArena {
 namespace tenon {
 
 struct Executable::Impl {
-  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::LowerGroup lower_group);
+  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::LowerGroups lower_groups);
 
   /// The record for these input shapes, made (and its kernels built) when it is new.
   std::shared_ptr<const runtime::LaunchRecord> record_for(std::span<const Buffer> inputs,
                                                           const Bindings& bindings) const;
   std::shared_ptr<const runtime::LaunchRecord> record_for(const Bindings& bindings) const;
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
-  std::vector<runtime::PlannedLaunch> build_together(const std::vector<int>& groups,
-                                                     const codegen::Specialization& specialization) const;
+  std::vector<std::shared_ptr<const runtime::BuiltLaunch>> build_together(
+      const std::vector<int>& groups, const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
   void put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
@@ -169,7 +165,7 @@ struct Executable::Impl {
 
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
-  runtime::LowerGroup lower_group;
+  runtime::LowerGroups lower_groups;
   runtime::Tuner tuner;                                   ///< empty: schedules are not searched
   std::function<void(const codegen::Source&)> on_source;  ///< is told of what is generated; empty: nobody is
   bool replay = false;                                    ///< a run is recorded the first time and repeated as one call

@@ -29,7 +29,7 @@ std::map<int, Reads> last_reads(const LaunchRecord& record) {
   };
   for (std::size_t i = 0; i < record.launches.size(); ++i) {
     std::size_t pointer = 0;
-    for (const codegen::Kernel& member : record.launches[i].kernel->members)
+    for (const codegen::Kernel& member : record.launches[i].built->launch.members)
       for (const codegen::Operand& operand : member.operands) {
         const PointerSource& source = record.launches[i].pointers[pointer++];
         if (!operand.written) add(source, i);
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const Launch
   for (std::size_t i = 0; i < record.launches.size(); ++i) {
     const PreparedLaunch& launch = record.launches[i];
     std::size_t first = 0;  // pointer of the member
-    for (const codegen::Kernel& member : launch.kernel->members) {
+    for (const codegen::Kernel& member : launch.built->launch.members) {
       const auto source = [&](std::size_t operand) { return launch.pointers[first + operand]; };
       for (std::size_t out = 0; out < member.operands.size(); ++out)
         for (std::size_t in = 0; in < member.operands.size(); ++in) {

@@ -18,7 +18,7 @@ namespace tenon::runtime {
 /// One kernel's times by the target's own clock: CUDA events, the host's clock on the CPU.
 struct KernelTimes {
   std::string name;
-  std::vector<std::size_t> groups;       ///< of the plan: one, or those of a pack
+  std::vector<int> groups;               ///< of the plan: one, or those of a pack
   Times times;                           ///< of launches by themselves, the caches written over before each
   double begin_us = 0, duration_us = 0;  ///< in one whole run, from the begin of its first kernel
 

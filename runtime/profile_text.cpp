@@ -59,8 +59,8 @@ Profile describe(const ir::Plan& plan, std::vector<KernelTimes> kernels, const i
   for (KernelTimes& times : kernels) {
     KernelProfile kernel;
     ir::Estimate estimate;
-    for (std::size_t number : times.groups) {
-      const ir::Group& group = plan.groups[number];
+    for (const int number : times.groups) {
+      const ir::Group& group = plan.groups[static_cast<std::size_t>(number)];
       kernel.kernel_class = ir::name_of(group.kernel_class);
       kernel.operators += (kernel.operators.empty() ? "" : "; ") + ir::fusion::operators_text(plan, group);
       append(kernel.reads, names, group.inputs);

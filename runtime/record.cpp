@@ -52,9 +52,9 @@ class Places {
     }
     std::vector<Lifetime> lifetimes;
     for (const auto& [value, lifetime] : live) lifetimes.push_back(lifetime);
-    for (const PlannedLaunch& launch : built.launches) {
-      const int step = steps[launch.groups.front()];
-      lifetimes.push_back({launch.kernel->source.scratch_bytes.evaluate(bindings_), step, step});
+    for (const auto& built_launch : built.launches) {
+      const int step = steps[static_cast<std::size_t>(built_launch->launch.groups.front())];
+      lifetimes.push_back({built_launch->source.scratch_bytes.evaluate(bindings_), step, step});
     }
     const ArenaPlan arena = plan_arena(lifetimes);
     record.arena_bytes = arena.bytes;
@@ -77,28 +77,28 @@ bool writes(const codegen::Kernel& kernel, const Bindings& bindings) {
 
 // A pack's blocks: none for members with no element to write.
 void deal_blocks(PreparedLaunch& launch, const Bindings& bindings) {
-  const BuiltKernel& built = *launch.kernel;
+  const BuiltLaunch& built = *launch.built;
   launch.grid[0] = 0;
-  for (std::size_t i = 0; i < built.members.size(); ++i) {
+  for (std::size_t i = 0; i < built.launch.members.size(); ++i) {
     if (i > 0) launch.dims.push_back(launch.grid[0]);
-    if (writes(built.members[i], bindings)) launch.grid[0] += built.source.launch.members[i].evaluate(bindings);
+    if (writes(built.launch.members[i], bindings)) launch.grid[0] += built.source.launch.members[i].evaluate(bindings);
   }
 }
 
 PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t planned, const Places& places,
                               const Bindings& bindings) {
-  const BuiltKernel& built = *plan.launches[planned].kernel;
+  const BuiltLaunch& built = *plan.launches[planned];
   PreparedLaunch launch;
   launch.planned = planned;
-  launch.kernel = &built;
+  launch.built = &built;
   const codegen::LaunchRule& rule = built.source.launch;
   launch.grid[0] = rule.grid_x.evaluate(bindings);
   launch.grid[1] = rule.grid_y.evaluate(bindings);
   launch.grid[2] = rule.grid_z.evaluate(bindings);
   if (rule.max_grid_x > 0) launch.grid[0] = std::min(launch.grid[0], rule.max_grid_x);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
-  if (built.members.size() > 1) deal_blocks(launch, bindings);
-  for (const codegen::Kernel& member : built.members)
+  if (built.launch.members.size() > 1) deal_blocks(launch, bindings);
+  for (const codegen::Kernel& member : built.launch.members)
     for (const codegen::Operand& operand : member.operands) launch.pointers.push_back(places.of(operand.value));
   if (!built.source.finish_entry.empty()) {
     launch.finish_grid = built.source.finish_grid.evaluate(bindings);
@@ -109,7 +109,7 @@ PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t planned, const 
 
 // Nothing is launched where there are no blocks, or no element to write.
 bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
-  const auto& members = launch.kernel->members;
+  const auto& members = launch.built->launch.members;
   const bool any =
       std::any_of(members.begin(), members.end(), [&](const auto& member) { return writes(member, bindings); });
   return !any || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
@@ -118,10 +118,10 @@ bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
 // Kernels that take the run's inputs for constant find them in memory when they begin: the first of the run then waits
 // for all that is ahead of it, and no other begins before that one.
 void decide_early(std::vector<PreparedLaunch>& launches) {
-  const auto takes = [](const PreparedLaunch& launch) { return launch.kernel->source.launch.constant_inputs; };
+  const auto takes = [](const PreparedLaunch& launch) { return launch.built->source.launch.constant_inputs; };
   const bool waits = std::any_of(launches.begin(), launches.end(), takes);
   for (PreparedLaunch& launch : launches)
-    launch.early = launch.kernel->source.launch.dependent && !(waits && &launch == &launches.front());
+    launch.early = launch.built->source.launch.dependent && !(waits && &launch == &launches.front());
 }
 
 }  // namespace

@@ -49,13 +49,13 @@ std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays)
   return buffers;
 }
 
-std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltKernel& kernel, bool cpu) {
+std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltLaunch& built, bool cpu) {
   for (const runtime::PreparedLaunch& launch : record.launches)
-    if (launch.kernel == &kernel && cpu)
+    if (launch.built == &built && cpu)
       return fmt::format("tasks {}", launch.grid[0]);
-    else if (launch.kernel == &kernel)
+    else if (launch.built == &built)
       return fmt::format("grid ({}, {}, {}) block {} shared {}", launch.grid[0], launch.grid[1], launch.grid[2],
-                         kernel.source.launch.block, kernel.source.launch.shared_bytes);
+                         built.source.launch.block, built.source.launch.shared_bytes);
   return "nothing to launch at these sizes";
 }
 
@@ -67,24 +67,23 @@ std::string lines_of(const std::vector<codegen::Kernel>& members,
 }
 
 KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record,
-                    const runtime::PlannedLaunch& launch) {
-  const runtime::BuiltKernel& built = *launch.kernel;
+                    const runtime::BuiltLaunch& built) {
   const bool cpu = impl.backend->target().kind == codegen::TargetKind::cpu;
   const std::string disassembly = impl.backend->disassemble(built.source);
   KernelInfo info;
   info.name = built.source.entry;
-  info.group = static_cast<int>(launch.groups.front());
-  info.kernel_class = launch.groups.size() > 1 ? "pack" : ir::name_of(built.members.front().kernel_class);
+  info.group = built.launch.groups.front();
+  info.kernel_class = built.launch.members.size() > 1 ? "pack" : ir::name_of(built.launch.members.front().kernel_class);
   ir::Plan part;
   part.graph = impl.plan.graph;
-  for (std::size_t group : launch.groups) {
-    part.groups.push_back(impl.plan.groups[group]);
-    info.bytes += ir::unavoidable_bytes(impl.plan, impl.plan.groups[group], record.bindings);
+  for (int group : built.launch.groups) {
+    part.groups.push_back(impl.plan.groups[static_cast<std::size_t>(group)]);
+    info.bytes += ir::unavoidable_bytes(impl.plan, impl.plan.groups[static_cast<std::size_t>(group)], record.bindings);
   }
   info.plan = ir::print(part);
-  info.kernel = lines_of(built.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel); });
+  info.kernel = lines_of(built.launch.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel); });
   info.schedule =
-      lines_of(built.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel.schedule); });
+      lines_of(built.launch.members, [](const codegen::Kernel& kernel) { return codegen::print(kernel.schedule); });
   info.source = built.source.text;
   (cpu ? info.assembly : info.ptx) = disassembly;
   if (built.binary.entry) info.binary = built.binary.entry->binary;
@@ -124,8 +123,7 @@ std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {
   ir::check_bindings(impl_->plan.graph, bindings);
   const auto record = impl_->record_for(bindings);
   std::vector<KernelInfo> infos;
-  for (const runtime::PlannedLaunch& launch : record->built->launches)
-    infos.push_back(describe(*impl_, *record, launch));
+  for (const auto& launch : record->built->launches) infos.push_back(describe(*impl_, *record, *launch));
   return infos;
 }
 

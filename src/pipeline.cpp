@@ -128,25 +128,29 @@ ir::Plan plan(const ir::Graph& graph, const std::string& target, const Options& 
   return plan(graph, *backend, options);
 }
 
-codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
-                      const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options) {
-  codegen::Kernel kernel = codegen::lower(plan, group, specialization, backend.target());
-  if (!options.disable.count("tuned"))
-    if (const auto winner = tunings.find(backend, kernel)) kernel.schedule = *winner;
-  return kernel;
+std::vector<codegen::Launch> lower_launches(const ir::Plan& plan, const std::vector<int>& groups,
+                                            const codegen::Specialization& specialization,
+                                            const runtime::Backend& backend, const runtime::Tunings& tunings,
+                                            const Options& options) {
+  const auto tuned = [&](const codegen::Kernel& kernel) { return tunings.find(backend, kernel); };
+  const bool find = options.disable.count("tuned") == 0;
+  return codegen::lower_launches(plan, groups, specialization, backend.target(),
+                                 find ? codegen::FindSchedule(tuned) : codegen::FindSchedule());
 }
 
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
   auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
   const auto tunings = open_tunings(options);
-  const auto lower_group = [shared_plan, backend, options, tunings](int group,
-                                                                    const codegen::Specialization& specialization) {
-    codegen::Kernel kernel = lower(*shared_plan, group, specialization, *backend, *tunings, options);
-    show(options, "schedule", kernel.name + ": " + codegen::print(kernel.schedule));
-    show(options, "kernel", codegen::print(kernel));
-    return kernel;
+  const auto lower_groups = [shared_plan, backend, options, tunings](const std::vector<int>& groups,
+                                                                     const codegen::Specialization& specialization) {
+    auto launches = lower_launches(*shared_plan, groups, specialization, *backend, *tunings, options);
+    for (const codegen::Launch& launch : launches) {
+      show(options, "schedule", codegen::print(launch));
+      for (const codegen::Kernel& kernel : launch.members) show(options, "kernel", codegen::print(kernel));
+    }
+    return launches;
   };
-  auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_group);
+  auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, lower_groups);
   impl->replay = options.replay;
   if (options.print.count("source"))
     impl->on_source = [options](const codegen::Source& source) { show(options, "source", source.text); };

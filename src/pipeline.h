@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "codegen/launch/launch.h"
 #include "ir/fusion/plan.h"
 #include "runtime/backend.h"
 #include "runtime/cache.h"
@@ -35,9 +36,11 @@ ir::Plan plan(const ir::Graph& graph, const runtime::Backend& backend, const Opt
 /// The plan for what open_backend(target) opens; by assumptions where it finds no such device.
 ir::Plan plan(const ir::Graph& graph, const std::string& target, const Options& options);
 
-/// The kernel of a group, with the schedule that won if some were tried.
-codegen::Kernel lower(const ir::Plan& plan, int group, const codegen::Specialization& specialization,
-                      const runtime::Backend& backend, const runtime::Tunings& tunings, const Options& options);
+/// codegen::lower_launches, with the schedules that won where some were tried.
+std::vector<codegen::Launch> lower_launches(const ir::Plan& plan, const std::vector<int>& groups,
+                                            const codegen::Specialization& specialization,
+                                            const runtime::Backend& backend, const runtime::Tunings& tunings,
+                                            const Options& options);
 
 /// plan -> executable on an open backend.
 Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);

@@ -59,9 +59,9 @@ class Tuning {
       if (bytes_of(output) > 0) backend_.copy(expected_.memory.back().get(), output.data, bytes_of(output), nullptr);
     }
     for (std::size_t planned = 0; planned < record_.built->launches.size(); ++planned) {
-      const runtime::BuiltKernel& built = *record_.built->launches[planned].kernel;
-      if (built.members.size() > 1) continue;
-      codegen::Kernel kernel = built.members.front();
+      const runtime::BuiltLaunch& built = *record_.built->launches[planned];
+      if (built.launch.members.size() > 1) continue;
+      codegen::Kernel kernel = built.launch.members.front();
       const auto candidates = codegen::candidate_schedules(kernel, backend_.target());
       kernel.schedule = candidates[0];
       if (candidates.size() < 2 || tunings_.find(backend_, kernel)) continue;
@@ -76,14 +76,15 @@ class Tuning {
 
  private:
   // The kernel with each schedule, null where it does not compile, which its trial then says.
-  std::vector<std::shared_ptr<const runtime::BuiltKernel>> build(const codegen::Kernel& kernel,
+  std::vector<std::shared_ptr<const runtime::BuiltLaunch>> build(std::size_t planned, const codegen::Kernel& kernel,
                                                                  std::vector<Trial>& trials) const {
-    std::vector<std::shared_ptr<const runtime::BuiltKernel>> built(trials.size());
+    std::vector<std::shared_ptr<const runtime::BuiltLaunch>> built(trials.size());
     runtime::for_each_in_parallel(trials.size(), [&](std::size_t i) {
       codegen::Kernel scheduled = kernel;
       scheduled.schedule = trials[i].schedule;
       try {
-        built[i] = runtime::build_kernel(backend_, {std::move(scheduled)});
+        built[i] =
+            runtime::build_launch(backend_, {record_.built->launches[planned]->launch.groups, {std::move(scheduled)}});
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device_lost) throw;
         trials[i].refused = error.message();
@@ -92,9 +93,9 @@ class Tuning {
     return built;
   }
 
-  Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltKernel> kernel) const {
+  Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltLaunch> kernel) const {
     auto plan = std::make_shared<runtime::BuiltPlan>(*record_.built);
-    plan->launches[planned].kernel = std::move(kernel);
+    plan->launches[planned] = std::move(kernel);
     Variant variant{runtime::make_record(executable_.plan, std::move(plan), record_.bindings), nullptr};
     for (const runtime::PreparedLaunch& launch : variant.record.launches)
       if (launch.planned == planned) variant.launch = &launch;
@@ -132,7 +133,7 @@ class Tuning {
     KernelTuning tuning;
     tuning.kernel = kernel.name;
     for (const codegen::Schedule& schedule : candidates) tuning.trials.push_back({schedule, 0, 0, {}});
-    const auto built = build(kernel, tuning.trials);
+    const auto built = build(planned, kernel, tuning.trials);
     std::vector<Variant> variants(built.size());
     double fastest = 0;
     for (std::size_t i = 0; i < built.size(); ++i) {

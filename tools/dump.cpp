@@ -77,63 +77,43 @@ std::string disassemble(const std::string& cubin) {
   return text;
 }
 
-// Groups that one launch runs, lowered.
-struct LoweredLaunch {
-  std::vector<int> groups;
-  std::vector<codegen::Kernel> members;
-};
-
 // The launches that the wanted kernels are in, or all.
-std::vector<LoweredLaunch> lower_launches(const DumpArguments& arguments, const ir::Plan& plan,
-                                          const codegen::Specialization& specialization,
-                                          const runtime::Backend& backend) {
+std::vector<codegen::Launch> lower_launches(const DumpArguments& arguments, const ir::Plan& plan,
+                                            const codegen::Specialization& specialization,
+                                            const runtime::Backend& backend) {
   const Options options = arguments.compile.options();
   const auto tunings = src::open_tunings(options);
-  std::vector<LoweredLaunch> launches;
+  const auto wanted = [&](const std::vector<int>& groups) {
+    return arguments.kernel < 0 || std::count(groups.begin(), groups.end(), arguments.kernel) > 0;
+  };
+  std::vector<codegen::Launch> launches;
   for (const std::vector<int>& set : ir::launched_together(plan)) {
-    if (arguments.kernel >= 0 && std::find(set.begin(), set.end(), arguments.kernel) == set.end()) continue;
-    std::vector<codegen::Kernel> kernels;
-    for (int group : set) kernels.push_back(src::lower(plan, group, specialization, backend, *tunings, options));
-    for (const std::vector<std::size_t>& together : codegen::deal_launches(kernels, backend.target())) {
-      LoweredLaunch launch;
-      for (std::size_t i : together) {
-        launch.groups.push_back(set[i]);
-        launch.members.push_back(std::move(kernels[i]));
-      }
-      const bool wanted =
-          arguments.kernel < 0 || std::count(launch.groups.begin(), launch.groups.end(), arguments.kernel);
-      if (wanted) launches.push_back(std::move(launch));
-    }
+    if (!wanted(set)) continue;
+    for (codegen::Launch& launch : src::lower_launches(plan, set, specialization, backend, *tunings, options))
+      if (wanted(launch.groups)) launches.push_back(std::move(launch));
   }
   return launches;
 }
 
-codegen::Source source_of(const LoweredLaunch& launch, const runtime::Backend& backend) {
-  return launch.members.size() > 1 ? codegen::emit_cuda_pack(launch.members, backend.target())
-                                   : backend.emit(launch.members.front());
-}
-
 // The levels that a kernel has of its own.
-std::string dump_members(const DumpArguments& arguments, const LoweredLaunch& launch, const runtime::Backend& backend) {
+std::string dump_members(const DumpArguments& arguments, const codegen::Launch& launch) {
   std::string text;
   for (std::size_t i = 0; i < launch.members.size(); ++i) {
     if (arguments.kernel >= 0 && launch.groups[i] != arguments.kernel) continue;
-    const codegen::Kernel& kernel = launch.members[i];
-    if (arguments.emit == "kernel") {
-      text += (text.empty() ? "" : "\n") + codegen::print(kernel);
+    if (arguments.emit == "schedule") {
+      text += codegen::print(launch, i);
     } else {
-      text += fmt::format("{}: {}", kernel.name, codegen::print(kernel.schedule));
-      if (launch.members.size() > 1) text += fmt::format(" (in {})", source_of(launch, backend).entry);
-      text += "\n";
+      text += (text.empty() ? "" : "\n") + codegen::print(launch.members[i]);
     }
   }
   return text;
 }
 
 // The levels below the plan, for one launch.
-std::string dump_launch(const DumpArguments& arguments, const LoweredLaunch& launch, const runtime::Backend& backend) {
-  if (arguments.emit == "schedule" || arguments.emit == "kernel") return dump_members(arguments, launch, backend);
-  const codegen::Source source = source_of(launch, backend);
+std::string dump_launch(const DumpArguments& arguments, const codegen::Launch& launch,
+                        const runtime::Backend& backend) {
+  if (arguments.emit == "schedule" || arguments.emit == "kernel") return dump_members(arguments, launch);
+  const codegen::Source source = backend.emit(launch);
   if (arguments.emit == "cuda" || arguments.emit == "llvm") return source.text;
   if (arguments.emit == "ptx" || arguments.emit == "asm") return backend.disassemble(source);
   const runtime::Binary binary = backend.build(source);
@@ -222,7 +202,7 @@ int dump(const DumpArguments& arguments) {
       if (binary && launches.size() > 1)
         throw Error(ErrorKind::argument, fmt::format("the plan has {} kernels and a cubin holds one", launches.size()),
                     {}, "choose one with --kernel N");
-      for (const LoweredLaunch& launch : launches)
+      for (const codegen::Launch& launch : launches)
         text += dump_launch(arguments, launch, *backend) + (binary ? "" : "\n");
     }
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ir/check.h"
 #include "runtime/cpu/compile.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/jit.h"
@@ -91,7 +92,10 @@ class CpuBackend final : public Backend {
   const codegen::Target& target() const override { return target_; }
   std::string device_name() const override { return target_.cpu + ", " + std::to_string(target_.threads) + " threads"; }
 
-  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_llvm(kernel, target_); }
+  codegen::Source emit(const codegen::Launch& launch) const override {
+    TENON_CHECK(launch.members.size() == 1, "a CPU has no packs");
+    return codegen::emit_llvm(launch.members.front(), target_);
+  }
 
   Binary build(const codegen::Source& source) const override {
     const CacheKey key{version_, "LLVM " LLVM_VERSION_STRING, target_.cpu, target_.features, source.text};
@@ -116,7 +120,7 @@ class CpuBackend final : public Backend {
 
   std::string disassemble(const codegen::Source& source) const override { return assembly_text(source.text, target_); }
 
-  void launch(const Launch& launch, void*) const override {
+  void launch(const LaunchCall& launch, void*) const override {
     const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
     const Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
     run_tasks(kernel.function, arguments, launch.grid[0] * launch.grid[1] * launch.grid[2], target_.threads);

@@ -110,7 +110,7 @@ class CudaBackend final : public Backend {
   const codegen::Target& target() const override { return target_; }
   std::string device_name() const override { return device_ ? device_->info().name : ""; }
 
-  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_cuda(kernel, target_); }
+  codegen::Source emit(const codegen::Launch& launch) const override { return codegen::emit_cuda(launch, target_); }
 
   Binary build(const codegen::Source& source) const override {
     const CompileOptions options;
@@ -142,7 +142,7 @@ class CudaBackend final : public Backend {
     return compile(*nvrtc_, source.text, source.entry, target_.arch, options).ptx;
   }
 
-  void launch(const Launch& launch, void* stream) const override {
+  void launch(const LaunchCall& launch, void* stream) const override {
     const auto& kernel = static_cast<const CudaKernel&>(*launch.kernel);
     const CurrentContext current(device());
     SmallArray<void*> arguments(launch.pointers.size() + launch.dims.size());

@@ -27,28 +27,32 @@ const char* const kMixed =
   return p, q, r, s, t, u
 })";
 
-std::vector<Kernel> lowered(const ir::Plan& plan, const Bindings& bindings, const Target& target) {
-  std::vector<Kernel> kernels;
-  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group)
-    kernels.push_back(lower(plan, group, specialize(plan, bindings), target));
-  return kernels;
+// All groups of the plan, as if it packed them.
+Launch lowered(const ir::Plan& plan, const Bindings& bindings, const Target& target) {
+  Launch launch;
+  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group) {
+    launch.groups.push_back(group);
+    launch.members.push_back(lower(plan, group, specialize(plan, bindings), target));
+  }
+  return launch;
 }
 
 // The plan's only pack, which all of its groups are in.
-Source packed(const ir::Plan& plan, const Bindings& bindings, const Target& target, std::vector<Kernel>& members) {
+Launch packed(const ir::Plan& plan, const Bindings& bindings, const Target& target) {
   EXPECT_EQ(plan.packs.size(), 1U) << print(plan);
   EXPECT_EQ(plan.packs.front().size(), plan.groups.size()) << print(plan);
-  members = lowered(plan, bindings, target);
-  EXPECT_EQ(deal_launches(members, target).size(), 1U);
-  return emit_cuda_pack(members, target);
+  const auto launches = deal_launches(lowered(plan, bindings, target), target);
+  EXPECT_EQ(launches.size(), 1U);
+  return launches.front();
 }
 
 // Runs the pack on the host on random data, and expects what the interpreter says.
 void expect_right(const std::string& text, const Bindings& bindings) {
   const ir::Graph graph = ir::parse(text);
   const ir::Plan plan = ir::make_plan(graph);
-  std::vector<Kernel> members;
-  const Source source = packed(plan, bindings, test::cuda_target_for("sm_90a"), members);
+  const Target target = test::cuda_target_for("sm_90a");
+  const Launch launch = packed(plan, bindings, target);
+  const Source source = emit_cuda(launch, target);
   std::mt19937_64 random(7);
   std::map<ir::ValueId, ir::HostArray> arrays;
   const auto array_of = [&](ir::ValueId value) {
@@ -67,7 +71,7 @@ void expect_right(const std::string& text, const Bindings& bindings) {
     for (std::byte& byte : arrays[output].bytes) byte = std::byte{0x7f};  // a missing store shows
   }
   std::vector<void*> pointers;
-  for (const Kernel& member : members)
+  for (const Kernel& member : launch.members)
     for (const Operand& operand : member.operands) pointers.push_back(arrays.at(operand.value).bytes.data());
   test::run_cuda_on_host(source, pointers, bindings);
   std::vector<ir::HostArray> inputs, outputs;
@@ -87,8 +91,9 @@ TEST(Pack, DealsItsBlocksToItsMembers) {
     b = sum(y, axis=1)
     return a, b
   })"));
-  std::vector<Kernel> members;
-  const Source source = packed(plan, {{"rows", 10}}, test::cuda_target_for("sm_90a"), members);
+  const Target target = test::cuda_target_for("sm_90a");
+  const Launch launch = packed(plan, {{"rows", 10}}, target);
+  const Source source = emit_cuda(launch, target);
   EXPECT_EQ(source.entry, "pack_of_2_map_exp");
   EXPECT_EQ(source.dims, std::vector<std::string>{"rows"});
   EXPECT_EQ(source.launch.members.size(), 2U);
@@ -101,10 +106,11 @@ TEST(Pack, DealsItsBlocksToItsMembers) {
 // Maps and rows of a warp or thread have blocks of any size; a row of a block, or columns, have not.
 TEST(Pack, MembersOfSmallerBlocksSendTheOtherThreadsAway) {
   const ir::Plan plan = ir::make_plan(ir::parse(kMixed));
-  std::vector<Kernel> members;
-  const Source source = packed(plan, {{"rows", 10}}, test::cuda_target_for("sm_90a"), members);
+  const Target target = test::cuda_target_for("sm_90a");
+  const Launch launch = packed(plan, {{"rows", 10}}, target);
+  const Source source = emit_cuda(launch, target);
   EXPECT_EQ(source.launch.block, 256);
-  EXPECT_EQ(std::get<MapSchedule>(members[0].schedule).threads, 256);
+  EXPECT_EQ(std::get<MapSchedule>(launch.members[0].schedule).threads, 256);
   EXPECT_NE(source.text.find("__restrict__ out0) {\n  if (threadIdx.x >= 128) return;\n"), std::string::npos)
       << source.text;
 }
@@ -117,21 +123,19 @@ TEST(Pack, SpreadVectorsAreLaunchedByThemselves) {
     return p, q
   })"));
   const Target target = test::cuda_target_for("sm_90a");
-  std::vector<Kernel> kernels;
-  for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group)
-    kernels.push_back(lower(plan, group, specialize(plan, {}), target));
-  ASSERT_EQ(kernels.size(), 2U);
-  EXPECT_EQ(deal_launches(kernels, target).size(), 1U);
-  for (Kernel& kernel : kernels)
+  Launch together = lowered(plan, {}, target);
+  ASSERT_EQ(together.members.size(), 2U);
+  EXPECT_EQ(deal_launches(together, target).size(), 1U);
+  for (Kernel& kernel : together.members)
     if (kernel.axes.size() > 1) kernel.schedule = MapSchedule{.threads = 256, .vector = 4, .unroll = 4, .spread = true};
-  EXPECT_EQ(deal_launches(kernels, target).size(), 2U);
+  EXPECT_EQ(deal_launches(together, target).size(), 2U);
 }
 
 TEST(Pack, CompilesForEveryArchitecture) {
   const ir::Plan plan = ir::make_plan(ir::parse(kMixed));
   for (const char* arch : test::kArchitectures) {
-    std::vector<Kernel> members;
-    test::expect_compiles_for(packed(plan, {{"rows", 10}}, test::cuda_target_for(arch), members), {arch});
+    const Target target = test::cuda_target_for(arch);
+    test::expect_compiles_for(emit_cuda(packed(plan, {{"rows", 10}}, target), target), {arch});
   }
 }
 
@@ -147,8 +151,9 @@ TEST(Pack, MembersWithoutElementsHaveNoBlocks) {
                {{"n", 37}, {"m", 3}});
   const ir::Plan plan =
       ir::make_plan(ir::parse("graph g(x: f32[n - 5], y: f32[10]) where n >= 5 { return exp(x), exp(y) }"));
-  std::vector<Kernel> members;
-  const Source source = packed(plan, {{"n", 5}}, test::cuda_target_for("sm_90a"), members);
+  const Target target = test::cuda_target_for("sm_90a");
+  const Launch launch = packed(plan, {{"n", 5}}, target);
+  const Source source = emit_cuda(launch, target);
   EXPECT_EQ(source.launch.members[0].evaluate({{"n", 5}}), 0);
   EXPECT_EQ(source.launch.grid_x.evaluate({{"n", 5}}), 1);
 }
@@ -165,11 +170,10 @@ TEST(Pack, LeavesOutWhatNeedsMoreThanOneFunctionOfIndependentBlocks) {
     return a, b, c, d, e
   })"));
   const auto names_of = [&](const Target& target) {
-    std::vector<Kernel> kernels = lowered(plan, {}, target);
     std::vector<std::vector<std::string>> names;
-    for (const auto& launch : deal_launches(kernels, target)) {
+    for (const Launch& launch : deal_launches(lowered(plan, {}, target), target)) {
       names.emplace_back();
-      for (std::size_t i : launch) names.back().push_back(kernels[i].name);
+      for (const Kernel& member : launch.members) names.back().push_back(member.name);
     }
     return names;
   };

@@ -14,6 +14,7 @@ namespace tenon::test {
 namespace {
 
 using codegen::Kernel;
+using codegen::Launch;
 using codegen::Source;
 using codegen::Target;
 
@@ -23,13 +24,6 @@ std::vector<std::filesystem::path> graph_files(const std::string& folder) {
     if (entry.path().extension() == ".tn") files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-// Such a group is neither built nor launched.
-bool writes_nothing(const ir::Plan& plan, const ir::Group& group) {
-  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
-    return element_count(plan.graph.type(output).shape).bounds(plan.graph.symbols).max <= 0;
-  });
 }
 
 void expect_compiles(const Kernel& kernel, const Source& source, const Target& target) {
@@ -61,18 +55,11 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
   for (const auto& file : files) {
     SCOPED_TRACE(file.filename());
     const ir::Plan plan = ir::make_plan(ir::read_file(file), options);
-    for (const std::vector<int>& set : launched_together(plan)) {
-      std::vector<Kernel> kernels;
-      for (int group : set)
-        if (!writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)]))
-          kernels.push_back(lower(plan, group, codegen::unspecialized(plan), target));
-      for (const std::vector<std::size_t>& launch : deal_launches(kernels, target)) {
-        std::vector<Kernel> members;
-        for (std::size_t i : launch) members.push_back(kernels[i]);
-        const Source source = members.size() > 1 ? emit_cuda_pack(members, target) : emit_cuda(members[0], target);
-        if (seen.insert(source.text).second) expect_compiles(members[0], source, target);
+    for (const std::vector<int>& set : launched_together(plan))
+      for (const Launch& launch : lower_launches(plan, set, codegen::unspecialized(plan), target)) {
+        const Source source = emit_cuda(launch, target);
+        if (seen.insert(source.text).second) expect_compiles(launch.members[0], source, target);
       }
-    }
   }
 }
 

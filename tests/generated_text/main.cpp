@@ -48,41 +48,23 @@ void write_text(const fs::path& path, const std::string& text) {
   if (!file.flush()) throw Error(ErrorKind::io, fmt::format("cannot write {}", path.string()));
 }
 
-// Such a group is neither built nor launched.
-bool writes_nothing(const ir::Plan& plan, int group) {
-  const auto& outputs = plan.groups[static_cast<std::size_t>(group)].outputs;
-  return std::all_of(outputs.begin(), outputs.end(), [&](ir::ValueId output) {
-    return element_count(plan.graph.type(output).shape).bounds(plan.graph.symbols).max <= 0;
-  });
-}
-
-// Calls emit(members) for each launch of the plan; that gives the launch's source.
+// Calls emit(launch) for each launch of the plan; that gives its source.
 template <typename Emit>
 std::string text_of(const ir::Plan& plan, const codegen::Target& target, Emit emit) {
   std::string text = ir::print(plan);
-  for (const std::vector<int>& set : ir::launched_together(plan)) {
-    std::vector<codegen::Kernel> kernels;
-    for (int group : set)
-      if (!writes_nothing(plan, group))
-        kernels.push_back(codegen::lower(plan, group, codegen::unspecialized(plan), target));
-    for (const std::vector<std::size_t>& launch : codegen::deal_launches(kernels, target)) {
-      std::vector<codegen::Kernel> members;
-      for (std::size_t i : launch) {
-        members.push_back(kernels[i]);
-        text += fmt::format("\n{}: {}\n", kernels[i].name, codegen::print(kernels[i].schedule));
-      }
-      text += emit(members).text;
+  for (const std::vector<int>& set : ir::launched_together(plan))
+    for (const codegen::Launch& launch : codegen::lower_launches(plan, set, codegen::unspecialized(plan), target)) {
+      for (std::size_t i = 0; i < launch.members.size(); ++i)
+        text += fmt::format("\n{}: {}\n", launch.members[i].name, codegen::print(launch.members[i].schedule));
+      text += emit(launch).text;
     }
-  }
   return text;
 }
 
 std::string cuda_text(const ir::Graph& graph, const std::string& architecture) {
   const codegen::Target target = codegen::cuda_target(architecture);
   const ir::Plan plan = src::plan(graph, codegen::TargetKind::cuda, default_options(), src::assumed_cost_model(target));
-  return text_of(plan, target, [&](const std::vector<codegen::Kernel>& members) {
-    return members.size() > 1 ? codegen::emit_cuda_pack(members, target) : codegen::emit_cuda(members[0], target);
-  });
+  return text_of(plan, target, [&](const codegen::Launch& launch) { return codegen::emit_cuda(launch, target); });
 }
 
 #ifdef TENON_WITH_CPU
@@ -90,8 +72,7 @@ constexpr int kVectorBytes[] = {64, 32, 16};
 
 std::string cpu_text(const ir::Graph& graph, const runtime::Backend& backend) {
   const ir::Plan plan = src::plan(graph, backend.target().kind, default_options());
-  return text_of(plan, backend.target(),
-                 [&](const std::vector<codegen::Kernel>& members) { return backend.emit(members[0]); });
+  return text_of(plan, backend.target(), [&](const codegen::Launch& launch) { return backend.emit(launch); });
 }
 #endif
 

@@ -56,7 +56,7 @@ class BareLaunches {
   BareLaunches(const cuda::DevicePtr& device, const runtime::LaunchRecord& record, void* memory)
       : driver_(device->driver()), memory_(memory) {
     for (const runtime::PreparedLaunch& launch : record.launches) {
-      const runtime::BuiltKernel& built = *launch.kernel;
+      const runtime::BuiltLaunch& built = *launch.built;
       modules_.emplace_back(device, built.binary.entry->binary);
       Call call;
       call.function =

@@ -176,14 +176,14 @@ class HostBackend final : public runtime::Backend {
 
   const codegen::Target& target() const override { return target_; }
   std::string device_name() const override { return "the host, as a GPU"; }
-  codegen::Source emit(const codegen::Kernel& kernel) const override { return codegen::emit_cuda(kernel, target_); }
+  codegen::Source emit(const codegen::Launch& launch) const override { return codegen::emit_cuda(launch, target_); }
   runtime::Binary build(const codegen::Source&) const override { return {nullptr, true, {}}; }
   std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
                                                     const runtime::Binary&) const override {
     return std::make_shared<const HostKernel>(source);
   }
   std::string disassemble(const codegen::Source&) const override { return {}; }
-  void launch(const runtime::Launch& launch, void*) const override {
+  void launch(const runtime::LaunchCall& launch, void*) const override {
     static_cast<const HostKernel&>(*launch.kernel)
         .run(launch.grid[0], launch.finish_grid, {launch.pointers.begin(), launch.pointers.end()},
              {launch.dims.begin(), launch.dims.end()});

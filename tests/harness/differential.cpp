@@ -154,12 +154,13 @@ Executable executable_with_other_schedules(const ir::Graph& graph, const std::st
                                            std::uint64_t choice) {
   const auto backend = target.starts_with("sm_") ? src::open_backend(target, options) : backend_of(target);
   const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
-  const auto lower = [=](int group, const codegen::Specialization& specialization) {
-    codegen::Kernel kernel = codegen::lower(*plan, group, specialization, backend->target());
-    const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
-    std::mt19937_64 engine(choice + static_cast<std::uint64_t>(group));
-    kernel.schedule = candidates[engine() % candidates.size()];
-    return kernel;
+  const auto lower = [=](const std::vector<int>& groups, const codegen::Specialization& specialization) {
+    std::mt19937_64 engine(choice + static_cast<std::uint64_t>(groups.front()));
+    const auto find = [&](const codegen::Kernel& kernel) {
+      const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
+      return std::optional(candidates[engine() % candidates.size()]);
+    };
+    return codegen::lower_launches(*plan, groups, specialization, backend->target(), find);
   };
   return Executable(std::make_shared<Executable::Impl>(*plan, backend, lower));
 }

@@ -28,14 +28,14 @@ class GuardedBackend final : public runtime::Backend {
 
   const codegen::Target& target() const override { return inner_->target(); }
   std::string device_name() const override { return inner_->device_name(); }
-  codegen::Source emit(const codegen::Kernel& kernel) const override { return inner_->emit(kernel); }
+  codegen::Source emit(const codegen::Launch& launch) const override { return inner_->emit(launch); }
   runtime::Binary build(const codegen::Source& source) const override { return inner_->build(source); }
   std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
                                                     const runtime::Binary& binary) const override {
     return inner_->load(source, binary);
   }
   std::string disassemble(const codegen::Source& source) const override { return inner_->disassemble(source); }
-  void launch(const runtime::Launch& launch, void* stream) const override { inner_->launch(launch, stream); }
+  void launch(const runtime::LaunchCall& launch, void* stream) const override { inner_->launch(launch, stream); }
   void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const override {
     inner_->copy_in(to, from, bytes, stream);
   }

@@ -8,71 +8,12 @@
 
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/parts.h"
-#include "codegen/transpose.h"
 #include "ir/check.h"
 
 namespace tenon::codegen {
 namespace {
 
 using namespace cuda;
-
-constexpr std::int64_t kWidestAccumulator = 16;  // bytes: a candidate of argmax
-
-// What members take of what a kernel can have.
-struct Demands {
-  std::int64_t shared_bytes = 0;  // static
-  std::size_t parameters = 0;     // of 8 bytes; 4 KB in all (CUDA C++ Programming Guide, "Function Parameters")
-
-  Demands operator+(const Demands& other) const {
-    return {shared_bytes + other.shared_bytes, parameters + other.parameters};
-  }
-  bool fit() const { return shared_bytes <= kStaticSharedBytes && parameters <= 250; }
-};
-
-// Of a kernel without tiles, at most: each reduction has a buffer of its own.
-Demands demands_of(const Kernel& kernel) {
-  Demands demands{0, kernel.operands.size() + kernel.dims.size() + 1};
-  const auto* schedule = std::get_if<ReduceSchedule>(&kernel.schedule);
-  if (schedule == nullptr) return demands;
-  const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
-                                        [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
-  const bool columns = schedule->mapping == RowMapping::column;
-  demands.shared_bytes = reductions * kWidestAccumulator * (columns ? schedule->threads : schedule->threads / 32);
-  return demands;
-}
-
-// One function, whose blocks are on their own and numbered along x, and no tiles. Vectors that are spread fill whole
-// blocks of their own size, which the pack may change.
-bool can_be_member(const Kernel& kernel, const Source& source) {
-  const auto* map = std::get_if<MapSchedule>(&kernel.schedule);
-  if (map == nullptr && !std::holds_alternative<ReduceSchedule>(kernel.schedule)) return false;
-  const LaunchRule& launch = source.launch;
-  return (map == nullptr || (map->tile_axis < 0 && !map->spread)) && source.finish_entry.empty() &&
-         launch.cluster == 1 && launch.max_grid_x == 0 && launch.shared_bytes == 0 && launch.grid_y.is(1) &&
-         launch.grid_z.is(1) && launch.block % 32 == 0;
-}
-
-// The threads of a block, where the rest of the schedule leaves their number free: a block then has more or fewer
-// points or rows.
-int* free_threads(Schedule& schedule) {
-  if (auto* map = std::get_if<MapSchedule>(&schedule)) return &map->threads;
-  auto& reduce = std::get<ReduceSchedule>(schedule);
-  const bool own_rows = reduce.mapping == RowMapping::thread || reduce.mapping == RowMapping::warp;
-  return own_rows ? &reduce.threads : nullptr;
-}
-
-// Blocks of the size that the largest of those need which are not free, or of the smallest.
-void share_block_size(std::vector<Kernel>& kernels, const std::vector<std::size_t>& pack) {
-  int least = 0, fixed = 0;
-  for (std::size_t i : pack) {
-    if (const int* threads = free_threads(kernels[i].schedule))
-      least = least == 0 ? *threads : std::min(least, *threads);
-    else
-      fixed = std::max(fixed, std::get<ReduceSchedule>(kernels[i].schedule).threads);
-  }
-  for (std::size_t i : pack)
-    if (int* threads = free_threads(kernels[i].schedule)) *threads = fixed > 0 ? fixed : least;
-}
 
 // "m1_reduce_sum": names of kernels may repeat.
 std::string name_of(std::size_t member, const Kernel& kernel) { return fmt::format("m{}_{}", member, kernel.name); }
@@ -93,13 +34,14 @@ std::string member_text(const std::string& name, const Kernel& kernel, const Sou
 
 class PackEmitter {
  public:
-  PackEmitter(const std::vector<Kernel>& members, const Target& target) : members_(members) {
-    TENON_CHECK(members.size() > 1, "a pack of one");
-    for (const Kernel& member : members) {
+  PackEmitter(const Launch& launch, const Target& target) : members_(launch.members) {
+    for (const Kernel& member : members_) {
       sources_.push_back(emit_cuda(member, target));
-      TENON_CHECK(can_be_member(member, sources_.back()), "not packed: " + print(member));
+      const Source& source = sources_.back();
+      TENON_CHECK(source.finish_entry.empty() && source.launch.cluster == 1 && source.launch.shared_bytes == 0,
+                  "not packed: " + print(member));
     }
-    pack_.entry = fmt::format("pack_of_{}_{}", members.size(), members[0].name);
+    pack_.entry = entry_of(launch);
     pack_.launch.grid_x = 0;
     pack_.launch.block = 0;
     pack_.launch.dependent = target.may.dependent_launch;
@@ -163,27 +105,9 @@ class PackEmitter {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> deal_launches(std::vector<Kernel>& kernels, const Target& target) {
-  std::vector<std::size_t> pack;
-  std::vector<std::vector<std::size_t>> launches;
-  Demands taken;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Demands with = taken + demands_of(kernels[i]);
-    if (kernels.size() > 1 && target.kind == TargetKind::cuda && with.fit() &&
-        can_be_member(kernels[i], emit_cuda(kernels[i], target))) {
-      taken = with;
-      pack.push_back(i);
-    } else {
-      launches.push_back({i});
-    }
-  }
-  if (pack.size() > 1) share_block_size(kernels, pack);
-  if (!pack.empty()) launches.insert(launches.begin(), pack);
-  return launches;
-}
-
-Source emit_cuda_pack(const std::vector<Kernel>& members, const Target& target) {
-  return PackEmitter(members, target).emit();
+Source emit_cuda(const Launch& launch, const Target& target) {
+  if (launch.members.size() == 1) return emit_cuda(launch.members.front(), target);
+  return PackEmitter(launch, target).emit();
 }
 
 }  // namespace tenon::codegen

@@ -1,0 +1,141 @@
+// See launch.h. A member of a pack is one function whose blocks are on their own, without dynamic shared memory.
+#include "codegen/launch/launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/transpose.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr std::int64_t kWidestAccumulator = 16;  // bytes: a candidate of argmax
+constexpr std::size_t kMostParameters = 250;     // of 8 bytes; 4 KB in all (CUDA C++ Programming Guide, "Function
+                                                 // Parameters")
+
+// What members take of what a kernel can have.
+struct Demands {
+  std::int64_t shared_bytes = 0;  // static
+  std::size_t parameters = 0;
+
+  Demands operator+(const Demands& other) const {
+    return {shared_bytes + other.shared_bytes, parameters + other.parameters};
+  }
+  bool fit() const { return shared_bytes <= kStaticSharedBytes && parameters <= kMostParameters; }
+};
+
+// Of a kernel without tiles, at most: each reduction has a buffer of its own.
+Demands demands_of(const Kernel& kernel) {
+  Demands demands{0, kernel.operands.size() + kernel.dims.size() + 1};
+  const auto* schedule = std::get_if<ReduceSchedule>(&kernel.schedule);
+  if (schedule == nullptr) return demands;
+  const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                        [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
+  const bool columns = schedule->mapping == RowMapping::column;
+  demands.shared_bytes = reductions * kWidestAccumulator * (columns ? schedule->threads : schedule->threads / 32);
+  return demands;
+}
+
+// No tiles. Vectors that are spread fill whole blocks of their own size, which the pack may change.
+bool can_be_member(const MapSchedule& schedule) {
+  return schedule.tile_axis < 0 && !schedule.spread && schedule.threads % 32 == 0;
+}
+
+// No second function, no cluster, and no dynamic shared memory.
+bool can_be_member(const ReduceSchedule& schedule) {
+  return schedule.splits == 1 && schedule.walkers == 0 && schedule.cluster == 1 && schedule.shared_elements == 0 &&
+         schedule.at_most == 0 && schedule.threads % 32 == 0;
+}
+
+bool can_be_member(const ContractSchedule&) { return false; }
+bool can_be_member(const AttendSchedule&) { return false; }
+
+bool can_be_member(const Kernel& kernel) {
+  return std::visit([](const auto& schedule) { return can_be_member(schedule); }, kernel.schedule);
+}
+
+// The threads of a block, where the rest of the schedule leaves their number free: a block then has more or fewer
+// points or rows.
+int* free_threads(Schedule& schedule) {
+  if (auto* map = std::get_if<MapSchedule>(&schedule)) return &map->threads;
+  auto& reduce = std::get<ReduceSchedule>(schedule);
+  const bool own_rows = reduce.mapping == RowMapping::thread || reduce.mapping == RowMapping::warp;
+  return own_rows ? &reduce.threads : nullptr;
+}
+
+// Blocks of the size that the largest of those need which are not free, or of the smallest.
+void share_block_size(std::vector<Kernel>& members) {
+  int least = 0, fixed = 0;
+  for (Kernel& member : members) {
+    if (const int* threads = free_threads(member.schedule))
+      least = least == 0 ? *threads : std::min(least, *threads);
+    else
+      fixed = std::max(fixed, std::get<ReduceSchedule>(member.schedule).threads);
+  }
+  for (Kernel& member : members)
+    if (int* threads = free_threads(member.schedule)) *threads = fixed > 0 ? fixed : least;
+}
+
+bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols& symbols) {
+  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
+    return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
+  });
+}
+
+}  // namespace
+
+std::vector<Launch> deal_launches(Launch together, const Target& target) {
+  Launch pack;
+  std::vector<Launch> launches;
+  Demands taken;
+  const bool packs = together.members.size() > 1 && target.kind == TargetKind::cuda;
+  for (std::size_t i = 0; i < together.members.size(); ++i) {
+    Kernel& kernel = together.members[i];
+    const Demands with = taken + demands_of(kernel);
+    if (packs && with.fit() && can_be_member(kernel)) {
+      taken = with;
+      pack.groups.push_back(together.groups[i]);
+      pack.members.push_back(std::move(kernel));
+    } else {
+      launches.push_back({{together.groups[i]}, {std::move(kernel)}});
+    }
+  }
+  if (pack.members.size() > 1) share_block_size(pack.members);
+  if (!pack.members.empty()) launches.insert(launches.begin(), std::move(pack));
+  return launches;
+}
+
+std::vector<Launch> lower_launches(const ir::Plan& plan, const std::vector<int>& groups,
+                                   const Specialization& specialization, const Target& target,
+                                   const FindSchedule& find_schedule) {
+  Launch together;
+  for (const int group : groups) {
+    if (writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)], specialization.symbols)) continue;
+    Kernel kernel = lower(plan, group, specialization, target);
+    if (find_schedule)
+      if (const auto found = find_schedule(kernel)) kernel.schedule = *found;
+    together.groups.push_back(group);
+    together.members.push_back(std::move(kernel));
+  }
+  return deal_launches(std::move(together), target);
+}
+
+std::string entry_of(const Launch& launch) {
+  const std::string& first = launch.members.front().name;
+  return launch.members.size() == 1 ? first : fmt::format("pack_of_{}_{}", launch.members.size(), first);
+}
+
+std::string print(const Launch& launch, std::size_t member) {
+  const Kernel& kernel = launch.members[member];
+  const std::string pack = launch.members.size() > 1 ? fmt::format(" (in {})", entry_of(launch)) : "";
+  return fmt::format("{}: {}{}\n", kernel.name, print(kernel.schedule), pack);
+}
+
+std::string print(const Launch& launch) {
+  std::string text;
+  for (std::size_t member = 0; member < launch.members.size(); ++member) text += print(launch, member);
+  return text;
+}
+
+}  // namespace tenon::codegen
