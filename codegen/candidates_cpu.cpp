@@ -28,14 +28,14 @@ std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& cho
     MapSchedule other = *map;  // one vector after the other, or several in turns
     other.interleave = !map->interleave;
     other.unroll = map->interleave ? 1 : std::max(4, map->unroll);
-    if (map->tile_axis < 0) alternatives.emplace_back(other);
+    if (!map->tile) alternatives.emplace_back(other);
     return alternatives;
   }
   if (const auto* reduce = std::get_if<ReduceSchedule>(&chosen)) {
     std::vector<Schedule> alternatives = other_grains(*reduce);
     ReduceSchedule other = *reduce;
     other.late_stores = !reduce->late_stores;
-    if (reduce->streaming && stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
+    if (reduce->cache.streaming && stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
     return alternatives;
   }
   return {};

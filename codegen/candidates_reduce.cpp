@@ -24,15 +24,12 @@ constexpr int kMostShared = 6;         // blocks of a multiprocessor that have a
 // The same row in the registers of another team, where it fits them.
 void hold(ReduceSchedule schedule, std::int64_t length, std::int64_t element_bytes,
           std::vector<ReduceSchedule>& result) {
-  const int team = team_of(schedule);
-  const std::int64_t vectors = schedule.mapping == RowMapping::column ? length : length / schedule.vector;
+  const int team = team_size(schedule);
+  const std::int64_t vectors = schedule.team.mapping == RowMapping::column ? length : length / schedule.vector;
   const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
-  const std::int64_t bytes = schedule.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
+  const std::int64_t bytes = schedule.team.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
   if (elements == 0 || elements > kMostHeldElements || elements * element_bytes > bytes) return;
-  schedule.persistent = true;
-  schedule.online = false;
-  schedule.unroll = 1;
-  schedule.row_elements = static_cast<int>(elements);
+  schedule.keep = InRegisters{static_cast<int>(elements)};
   result.push_back(schedule);
 }
 
@@ -40,12 +37,12 @@ std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule
   std::vector<ReduceSchedule> result;
   const std::int64_t length = shape_of(kernel).length;
   ReduceSchedule other = chosen;
-  other.mapping = RowMapping::warp;  // a warp for each row
-  other.lanes = 32;
-  for (other.threads = 64; other.threads <= 256 && length <= kLongestHeldByWarp; other.threads *= 2)
+  other.team.mapping = RowMapping::warp;  // a warp for each row
+  other.team.lanes = 32;
+  for (other.team.threads = 64; other.team.threads <= 256 && length <= kLongestHeldByWarp; other.team.threads *= 2)
     hold(other, length, held_bytes(kernel), result);
-  other.mapping = RowMapping::block;
-  for (other.threads = 64; other.threads <= kMostThreads; other.threads *= 2)
+  other.team.mapping = RowMapping::block;
+  for (other.team.threads = 64; other.team.threads <= kMostThreads; other.team.threads *= 2)
     hold(other, length, held_bytes(kernel), result);
   return result;
 }
@@ -53,19 +50,19 @@ std::vector<ReduceSchedule> held_rows(const Kernel& kernel, const ReduceSchedule
 // Short rows by more and fewer lanes of a warp, down to one, in smaller and larger blocks.
 std::vector<ReduceSchedule> lanes_of_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  if (chosen.mapping != RowMapping::warp && chosen.mapping != RowMapping::thread) return result;
+  if (chosen.team.mapping != RowMapping::warp && chosen.team.mapping != RowMapping::thread) return result;
   const std::int64_t length = shape_of(kernel).length;
-  const int team = team_of(chosen), least = chosen.peeled ? 2 * chosen.vector : length <= kLongestOfThread ? 1 : 2;
+  const int team = team_size(chosen), least = chosen.peeled ? 2 * chosen.vector : length <= kLongestOfThread ? 1 : 2;
   for (int lanes = std::max(least, team / 4); lanes <= std::min(32, 4 * team); lanes *= 2)
     for (const int threads : {128, 256, 512}) {
       ReduceSchedule other = chosen;
-      other.mapping = lanes == 1 ? RowMapping::thread : RowMapping::warp;
-      other.lanes = lanes == 1 ? 32 : lanes;
-      other.threads = threads;
-      if (chosen.persistent) {
+      other.team.mapping = lanes == 1 ? RowMapping::thread : RowMapping::warp;
+      other.team.lanes = lanes == 1 ? 32 : lanes;
+      other.team.threads = threads;
+      if (holds_rows(chosen)) {
         hold(other, length, held_bytes(kernel), result);
       } else {
-        other.unroll = std::clamp(chosen.unroll * team / lanes, 1, 16);
+        reread(other).unroll = std::clamp(unroll_of(chosen) * team / lanes, 1, 16);
         result.push_back(other);
       }
     }
@@ -74,28 +71,28 @@ std::vector<ReduceSchedule> lanes_of_rows(const Kernel& kernel, const ReduceSche
 
 std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  if (chosen.mapping == RowMapping::block && chosen.splits == 1 && shape_of(kernel).length <= kLongestOfWarp)
+  if (chosen.team.mapping == RowMapping::block && parts_of(chosen) == 1 && shape_of(kernel).length <= kLongestOfWarp)
     for (const int threads : {128, 256})
       for (const int unroll : {4, 8, 16}) {
         ReduceSchedule other = chosen;
-        other.mapping = RowMapping::warp;
-        other.lanes = 32;
-        other.threads = threads;
-        other.unroll = unroll;
+        other.team.mapping = RowMapping::warp;
+        other.team.lanes = 32;
+        other.team.threads = threads;
+        reread(other).unroll = unroll;
         result.push_back(other);
       }
-  const bool may_split = rounds_of(kernel, chosen.online).sweeps.size() == 1 && !chosen.online;
-  for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
-    for (const int unroll : {chosen.unroll / 2, chosen.unroll, 2 * chosen.unroll}) {
+  const bool may_split = rounds_of(kernel, is_online(chosen)).sweeps.size() == 1 && !is_online(chosen);
+  for (const int threads : {chosen.team.threads / 2, chosen.team.threads, 2 * chosen.team.threads})
+    for (const int unroll : {unroll_of(chosen) / 2, unroll_of(chosen), 2 * unroll_of(chosen)}) {
       ReduceSchedule other = chosen;
-      other.threads = threads;
-      other.unroll = std::clamp(unroll, 1, threads == kMostThreads ? 4 : std::max(8, chosen.unroll));
-      const int least = chosen.mapping == RowMapping::column ? std::max(32, chosen.columns) : 32;
+      other.team.threads = threads;
+      reread(other).unroll = std::clamp(unroll, 1, threads == kMostThreads ? 4 : std::max(8, unroll_of(chosen)));
+      const int least = chosen.team.mapping == RowMapping::column ? std::max(32, chosen.team.columns) : 32;
       if (threads < least || threads > kMostThreads) continue;
       result.push_back(other);
-      if (!may_split || chosen.splits == 1) continue;
-      for (const int splits : {chosen.splits / 4, chosen.splits / 2, 2 * chosen.splits}) {
-        other.splits = splits;
+      if (!may_split || parts_of(chosen) == 1) continue;
+      for (const int splits : {parts_of(chosen) / 4, parts_of(chosen) / 2, 2 * parts_of(chosen)}) {
+        other.cut = in_parts(splits);
         if (splits > 0) result.push_back(other);
       }
     }
@@ -106,11 +103,11 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
 std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int columns : {64, 128, 256})
-    for (const int splits : {chosen.splits, 2 * chosen.splits}) {
+    for (const int splits : {parts_of(chosen), 2 * parts_of(chosen)}) {
       ReduceSchedule other = chosen;
-      other.columns = columns;
-      other.threads = 256;
-      if (chosen.splits > 1) other.splits = columns / chosen.columns * splits;
+      other.team.columns = columns;
+      other.team.threads = 256;
+      if (parts_of(chosen) > 1) other.cut = in_parts(columns / chosen.team.columns * splits);
       result.push_back(other);
     }
   return result;
@@ -120,14 +117,15 @@ std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
 std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   const RowShape shape = shape_of(kernel);
-  if (chosen.mapping != RowMapping::column || !shape.known || !rereads(kernel) || !target.may.hold_rows) return result;
-  if (chosen.persistent) result.push_back(single_columns(kernel, target));
+  if (chosen.team.mapping != RowMapping::column || !shape.known || !rereads(kernel) || !target.may.hold_rows)
+    return result;
+  if (holds_rows(chosen)) result.push_back(single_columns(kernel, target));
   for (const int threads : {256, 512, kMostThreads})
     for (const int columns : {8, 16, 32, 64}) {
       ReduceSchedule other = chosen;
-      other.threads = threads;
-      other.columns = columns;
-      other.resident = kMostThreads / threads;
+      other.team.threads = threads;
+      other.team.columns = columns;
+      other.occupancy.least = kMostThreads / threads;
       hold(other, shape.length, held_bytes(kernel), result);
     }
   return result;
@@ -143,12 +141,12 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
       for (const int parts : {1, 2, 4}) {  // of each alignment
         ReduceSchedule other = chosen;
         other.peeled = true;
-        other.streaming_loads = streaming;
+        other.cache.streaming_loads = streaming;
         other.vector = vector;
-        other.threads = threads;
-        other.columns = 32;
-        other.unroll = 8;
-        other.splits = parts * vector;
+        other.team.threads = threads;
+        other.team.columns = 32;
+        reread(other).unroll = 8;
+        other.cut = in_parts(parts * vector);
         result.push_back(other);
       }
   return result;
@@ -163,10 +161,10 @@ std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& targ
       int last = 0;
       for (const int resident : {1536, 1024, 512}) {  // threads of a multiprocessor
         const int blocks = resident / threads;
-        if (blocks == 0 || blocks > kMostShared || (chosen.persistent && cluster > 1)) continue;
+        if (blocks == 0 || blocks > kMostShared || (holds_rows(chosen) && cluster > 1)) continue;
         const auto other = in_shared_memory(kernel, target, chosen, cluster, threads, blocks);
-        if (!other || other->shared_elements == last) continue;
-        last = other->shared_elements;
+        if (!other || shared_elements(*other) == last) continue;
+        last = shared_elements(*other);
         result.push_back(*other);
       }
     }
@@ -179,8 +177,8 @@ std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int warps : {0, 24, 32, 40}) {
     ReduceSchedule other = chosen;
-    other.resident = 32 * warps / chosen.threads;
-    if (other.resident > 0 || warps == 0) result.push_back(other);
+    other.occupancy.least = 32 * warps / chosen.team.threads;
+    if (other.occupancy.least > 0 || warps == 0) result.push_back(other);
   }
   return result;
 }
@@ -188,11 +186,11 @@ std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
 // The same rows with fewer under way: what is read then stays closer together, and nothing pushes it out of the L2.
 std::vector<ReduceSchedule> fewer_blocks(const ReduceSchedule& schedule) {
   std::vector<ReduceSchedule> result;
-  if (schedule.mapping != RowMapping::block || !schedule.persistent || schedule.cluster > 1) return result;
+  if (schedule.team.mapping != RowMapping::block || !holds_rows(schedule) || schedule.team.cluster > 1) return result;
   for (const int blocks : {1, 2, 3, 4}) {
-    if (std::int64_t{blocks} * schedule.threads * schedule.row_elements < kLeastUnderWay) continue;
+    if (std::int64_t{blocks} * schedule.team.threads * held_elements(schedule) < kLeastUnderWay) continue;
     result.push_back(schedule);
-    result.back().at_most = blocks;
+    result.back().occupancy.most = blocks;
   }
   return result;
 }
@@ -201,16 +199,16 @@ std::vector<ReduceSchedule> fewer_blocks(const ReduceSchedule& schedule) {
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen) {
-  if (chosen.walkers > 0) return outer_alternatives(kernel, target, chosen);
-  if (chosen.shared_elements > 0) {
+  if (persistent_blocks(chosen) != nullptr) return outer_alternatives(kernel, target, chosen);
+  if (shared_elements(chosen) > 0) {
     const ReduceSchedule again = rereading(kernel, target);
     std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, again);
     result.push_back(again);
     for (ReduceSchedule held : held_rows(kernel, again)) {
       result.push_back(held);
-      held.streaming = stores_elements(kernel) && !held.peeled;
+      held.cache.streaming = stores_elements(kernel) && !held.peeled;
       result.push_back(held);
-      held.streaming = false;
+      held.cache.streaming = false;
       for (const ReduceSchedule& fewer : fewer_blocks(held)) result.push_back(fewer);
     }
     return result;
@@ -219,38 +217,39 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   const auto append = [&](const std::vector<ReduceSchedule>& others) {
     result.insert(result.end(), others.begin(), others.end());
   };
-  const bool rows = chosen.mapping == RowMapping::block || chosen.mapping == RowMapping::warp;
-  if (chosen.persistent && rows) append(held_rows(kernel, chosen));
+  const bool rows = chosen.team.mapping == RowMapping::block || chosen.team.mapping == RowMapping::warp;
+  if (holds_rows(chosen) && rows) append(held_rows(kernel, chosen));
   append(lanes_of_rows(kernel, chosen));
   append(held_columns(kernel, target, chosen));
-  if (!chosen.persistent && chosen.mapping != RowMapping::thread && chosen.mapping != RowMapping::warp)
+  if (!holds_rows(chosen) && chosen.team.mapping != RowMapping::thread && chosen.team.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
-  if (chosen.online && shape_of(kernel).length <= kMostThreads * kMostHeldElements) append(held_rows(kernel, chosen));
-  if (chosen.mapping == RowMapping::column && chosen.peeled) {
+  if (is_online(chosen) && shape_of(kernel).length <= kMostThreads * kMostHeldElements)
+    append(held_rows(kernel, chosen));
+  if (chosen.team.mapping == RowMapping::column && chosen.peeled) {
     ReduceSchedule single = single_columns(kernel, target);
     result = reduce_alternatives(kernel, target, single);
     result.push_back(single);
     return result;
   }
-  if (chosen.mapping == RowMapping::column && chosen.vector == 1 && !chosen.persistent) {
+  if (chosen.team.mapping == RowMapping::column && chosen.vector == 1 && !holds_rows(chosen)) {
     append(peeled_columns(kernel, chosen));
-    if (chosen.columns == 32) append(wide_columns(chosen));
+    if (chosen.team.columns == 32) append(wide_columns(chosen));
   }
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
   append(fewer_blocks(chosen));
-  if ((chosen.peeled && rows) || (!chosen.persistent && chosen.unroll > 1)) append(bounded_registers(chosen));
+  if ((chosen.peeled && rows) || (!holds_rows(chosen) && unroll_of(chosen) > 1)) append(bounded_registers(chosen));
   if (stores_elements(kernel) && !chosen.peeled) {
     result.push_back(chosen);
-    result.back().streaming = !chosen.streaming;
+    result.back().cache.streaming = !chosen.cache.streaming;
   }
   if (may_keep_reads(kernel, chosen)) {
     result.push_back(chosen);
-    result.back().keep_reads = !chosen.keep_reads;
+    result.back().cache.keep_reads = !chosen.cache.keep_reads;
   }
   if (chosen.vector > 1 && may_stream_loads(kernel, chosen)) {
     result.push_back(chosen);
-    result.back().streaming_loads = !chosen.streaming_loads;
+    result.back().cache.streaming_loads = !chosen.cache.streaming_loads;
   }
   return result;
 }

@@ -39,19 +39,20 @@ bool may_keep_reads(const Kernel& kernel) {
 }
 
 bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
-  const bool alone = schedule.shared_elements > 0 && schedule.resident == 1;
-  return schedule.vector > 1 && schedule.persistent && schedule.mapping != RowMapping::column &&
-         schedule.cluster == 1 && (schedule.ahead == 0 || schedule.bulk) && !alone && stores_elements(kernel) &&
-         !loads_read_once(kernel).empty();
+  const bool alone = shared_elements(schedule) > 0 && schedule.occupancy.least == 1;
+  const PersistentBlocks* persistent = persistent_blocks(schedule);
+  const bool apart = persistent != nullptr && persistent->stages > 0 && !persistent->bulk;
+  return schedule.vector > 1 && holds_rows(schedule) && schedule.team.mapping != RowMapping::column &&
+         schedule.team.cluster == 1 && !apart && !alone && stores_elements(kernel) && !loads_read_once(kernel).empty();
 }
 
 std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
-  return schedule.streaming_loads ? loads_read_once(kernel) : std::vector<InstrId>{};
+  return schedule.cache.streaming_loads ? loads_read_once(kernel) : std::vector<InstrId>{};
 }
 
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool once =
-      (schedule.persistent && schedule.shared_elements == 0) || rounds_of(kernel, schedule.online).sweeps.size() == 1;
+      std::holds_alternative<InRegisters>(schedule.keep) || rounds_of(kernel, is_online(schedule)).sweeps.size() == 1;
   return once && !loads_read_once(kernel).empty();
 }
 

@@ -38,8 +38,6 @@ bool one_sweep(const Kernel& kernel, bool online);
 /// stored: what is loaded need not push out what others left there, and have it written to memory meanwhile. That is
 /// some 5 us saved, once; such loads are 3 % slower.
 bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most);
-/// Threads that share a row.
-int team_of(const ReduceSchedule& schedule);
 /// Holds the row in registers when it fits in `most` elements of each thread.
 void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most);
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,

@@ -22,28 +22,29 @@ constexpr std::int64_t kMostStreamed = 192 << 20;
 std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   constexpr double kBlocks = 1.5;  // of a multiprocessor: with more, the rows that are read at once lie further apart
   ReduceSchedule schedule;
-  schedule.mapping = RowMapping::column;
+  schedule.team.mapping = RowMapping::column;
   schedule.peeled = true;
   schedule.vector = static_cast<int>(16 / widest_of(kernel));
-  schedule.unroll = 8;
-  schedule.streaming_loads = streams_past(kernel, one_sweep(kernel, false), kMostStreamed);
+  schedule.keep = Reread{.unroll = 8};
+  schedule.cache.streaming_loads = streams_past(kernel, one_sweep(kernel, false), kMostStreamed);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
   if (schedule.vector < 2 || column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
-  while (schedule.columns > 8 && schedule.columns >= 2 * vectors) schedule.columns /= 2;
-  const std::int64_t slabs = (vectors + schedule.columns - 1) / schedule.columns + 1;  // one of them is the edges
-  const std::int64_t members = schedule.threads / schedule.columns;
+  while (schedule.team.columns > 8 && schedule.team.columns >= 2 * vectors) schedule.team.columns /= 2;
+  const std::int64_t slabs =
+      (vectors + schedule.team.columns - 1) / schedule.team.columns + 1;  // one of them is the edges
+  const std::int64_t members = schedule.team.threads / schedule.team.columns;
   const std::int64_t parts =  // of each alignment
       std::max(1LL, std::llround(kBlocks * target.multiprocessors / static_cast<double>(slabs * schedule.vector)));
-  if (shape.length < parts * schedule.vector * members * schedule.unroll) return std::nullopt;
-  schedule.splits = static_cast<int>(parts * schedule.vector);
+  if (shape.length < parts * schedule.vector * members * unroll_of(schedule)) return std::nullopt;
+  schedule.cut = in_parts(static_cast<int>(parts * schedule.vector));
   return schedule;
 }
 
 // 16 bytes of the widest column operand along the kept axis, and the rest of the block along the reduced ones.
 ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   ReduceSchedule schedule;
-  schedule.mapping = RowMapping::column;
+  schedule.team.mapping = RowMapping::column;
   const int inner = static_cast<int>(shape.kept) - 1;
   const Dim& extent = kernel.axes[shape.kept - 1].extent;
   std::int64_t reductions = 0;
@@ -54,15 +55,16 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
-  schedule.streaming_loads = usable > 1 && streams_past(kernel, one_sweep(kernel, false), kMostStreamed);
+  schedule.cache.streaming_loads = usable > 1 && streams_past(kernel, one_sweep(kernel, false), kMostStreamed);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
-  while (schedule.columns > 4 && schedule.columns / 2 * schedule.vector >= along) schedule.columns /= 2;
-  schedule.threads = shape.length >= 16 ? 256 : std::max(64, 4 * schedule.columns);
-  const std::int64_t team = schedule.threads / schedule.columns;
-  schedule.unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
-  if (rounds_of(kernel).sweeps.size() > 1) schedule.unroll = std::min(schedule.unroll, kMostUnrolled);
-  schedule.splits = choose_splits(kernel, target, shape, schedule.columns * schedule.vector, 2 * team * schedule.unroll,
-                                  schedule.threads);
+  while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
+  schedule.team.threads = shape.length >= 16 ? 256 : std::max(64, 4 * schedule.team.columns);
+  const std::int64_t team = schedule.team.threads / schedule.team.columns;
+  int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
+  if (rounds_of(kernel).sweeps.size() > 1) unroll = std::min(unroll, kMostUnrolled);
+  schedule.keep = Reread{.unroll = unroll};
+  schedule.cut = in_parts(choose_splits(kernel, target, shape, schedule.team.columns * schedule.vector,
+                                        2 * team * unroll, schedule.team.threads));
   return schedule;
 }
 
@@ -73,10 +75,9 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   constexpr std::int64_t kLeast = 128, kWord = 4;
   if (!shape.known || shape.length < kLeast || !rereads(kernel)) return std::nullopt;
   ReduceSchedule schedule;
-  schedule.mapping = RowMapping::column;
-  schedule.persistent = true;
-  schedule.threads = 512;
-  schedule.resident = 2;
+  schedule.team.mapping = RowMapping::column;
+  schedule.team.threads = 512;
+  schedule.occupancy.least = 2;
   const int inner = static_cast<int>(shape.kept) - 1;
   const Dim& extent = kernel.axes[shape.kept - 1].extent;
   const auto word = static_cast<int>(std::max<std::int64_t>(1, kWord / widest_of(kernel)));
@@ -85,11 +86,11 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
         schedule.vector, vector_width(load->access, inner, power_of_two_divisor(extent, word, kernel.symbols), kernel));
   const int words = schedule.vector == 1 && word == 1 ? 32 : 24;  // of each thread: with more it spills
   const std::int64_t along = extent.bounds(kernel.symbols).max;
-  for (schedule.columns = 32; schedule.columns >= 8; schedule.columns /= 2) {
-    const bool few = shape.rows < std::int64_t{target.multiprocessors} * schedule.columns * schedule.vector;
-    if (schedule.columns > 8 && (few || schedule.columns / 2 * schedule.vector >= along)) continue;
-    const std::int64_t steps = (shape.length + team_of(schedule) - 1) / team_of(schedule);
-    schedule.row_elements = static_cast<int>(steps * schedule.vector);
+  for (schedule.team.columns = 32; schedule.team.columns >= 8; schedule.team.columns /= 2) {
+    const bool few = shape.rows < std::int64_t{target.multiprocessors} * schedule.team.columns * schedule.vector;
+    if (schedule.team.columns > 8 && (few || schedule.team.columns / 2 * schedule.vector >= along)) continue;
+    const std::int64_t steps = (shape.length + team_size(schedule) - 1) / team_size(schedule);
+    schedule.keep = InRegisters{static_cast<int>(steps * schedule.vector)};
     if (steps * std::max(kWord, schedule.vector * held_bytes(kernel)) <= kWord * words) return schedule;
   }
   return std::nullopt;

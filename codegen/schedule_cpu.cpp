@@ -77,9 +77,7 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
     columns = std::min(columns, rows_at_once(kernel, kernel.instr(load).access, target));
   }
   schedule.vector = static_cast<int>(std::min<std::int64_t>(16, target.vector_bytes / widest));  // a register each
-  schedule.tile_axis = axis;
-  schedule.tile_rows = static_cast<int>(kRowBytes / narrowest);
-  schedule.tile_columns = columns;
+  schedule.tile = MapTile{axis, static_cast<int>(kRowBytes / narrowest), columns};
 }
 
 // Where a core computes a vector in less time than memory takes for it, one after the other is best: each vector's load
@@ -97,7 +95,7 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   const int taking_turns = target.vector_bytes == 64 && cost <= kMostCostInTurns ? 4 : 2;  // as registers allow
   schedule.unroll = schedule.interleave ? taking_turns : cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
   schedule.grain = cost <= 64 ? 32768 : 8192;
-  schedule.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  schedule.cache.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   choose_tile(schedule, kernel, target);
   return schedule;
 }
@@ -163,15 +161,16 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
     (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
   }
   const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
-  schedule.mapping = columns ? RowMapping::column : RowMapping::thread;
+  schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
   if (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16))
-    schedule.splits = static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64));
-  schedule.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
-  schedule.persistent = target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
-  schedule.online = target.may.online && !columns && shares_the_only_sweep(kernel);
-  schedule.late_stores = schedule.streaming && stores_may_be_late(kernel, schedule) &&
-                         at_hand_when_late(kernel, target, schedule.persistent);
+    schedule.cut = in_parts(static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64)));
+  schedule.cache.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);
+  const bool keeps = !online && target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
+  schedule.keep = keeps ? Keep(InBuffer{}) : Keep(Reread{.online = online});
+  schedule.late_stores =
+      schedule.cache.streaming && stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
   return schedule;
 }
 
@@ -200,7 +199,7 @@ AttendSchedule choose_attend(const Kernel&, const Target& target) {
 bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule) {
   const auto reduced = std::count_if(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });
   if (reduced != 1 || !kernel.axes.back().reduced || kernel.axes.size() < 2) return false;
-  if (schedule.mapping == RowMapping::column || schedule.online) return false;
+  if (schedule.team.mapping == RowMapping::column || is_online(schedule)) return false;
   const Rounds rounds = rounds_of(kernel);
   for (const Sweep& sweep : rounds.sweeps)
     if (sweep.stores.empty() == (&sweep == &rounds.sweeps.back())) return false;

@@ -29,49 +29,37 @@ std::int64_t shared_bytes(const Kernel& kernel, const ReduceSchedule& schedule) 
 
 // Bytes of a thread's share of the row that are in registers beside those in shared memory.
 std::int64_t beside_shared(const Kernel& kernel, const ReduceSchedule& schedule) {
-  return (schedule.row_elements - schedule.shared_elements) * held_bytes(kernel);
+  return (held_elements(schedule) - shared_elements(schedule)) * held_bytes(kernel);
 }
 
-bool whole_row_shared(const ReduceSchedule& schedule) { return schedule.shared_elements == schedule.row_elements; }
+bool whole_row_shared(const ReduceSchedule& schedule) { return shared_elements(schedule) == held_elements(schedule); }
 
 }  // namespace
 
-int team_of(const ReduceSchedule& schedule) {
-  switch (schedule.mapping) {
-    case RowMapping::thread: return 1;
-    case RowMapping::warp: return schedule.lanes;
-    case RowMapping::block: return schedule.threads * schedule.cluster;
-    case RowMapping::column: return schedule.threads / schedule.columns;
-  }
-  return 1;
-}
-
 void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most) {
-  const int team = team_of(schedule);
+  const int team = team_size(schedule);
   const std::int64_t vectors = shape.length / schedule.vector;  // a peeled row has elements beside them
   const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
   const std::int64_t bytes = elements * held_bytes(kernel);
   if (elements == 0 || elements > most || bytes > kMaxHeldBytes) return;
-  schedule.persistent = true;
-  schedule.row_elements = static_cast<int>(elements);
+  schedule.keep = InRegisters{static_cast<int>(elements)};
 }
 
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   const RowShape shape = shape_of(kernel);
-  if (!target.may.clusters || !target.may.hold_rows || chosen.mapping != RowMapping::block || chosen.persistent ||
+  if (!target.may.clusters || !target.may.hold_rows || chosen.team.mapping != RowMapping::block || holds_rows(chosen) ||
       !shape.known)
     return std::nullopt;
-  if (rounds_of(kernel, chosen.online).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
+  if (rounds_of(kernel, is_online(chosen)).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
   ReduceSchedule schedule = chosen;
-  schedule.threads = kMostThreads;
-  schedule.online = false;
-  schedule.unroll = 1;
+  schedule.team.threads = kMostThreads;
+  schedule.keep = Reread{};
   for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
-    for (schedule.cluster = 2; schedule.cluster <= kMostBlocks; schedule.cluster *= 2) {
+    for (schedule.team.cluster = 2; schedule.team.cluster <= kMostBlocks; schedule.team.cluster *= 2) {
       hold_row(schedule, kernel, shape, elements);
-      if (schedule.persistent) {
-        const std::int64_t held = std::int64_t{schedule.cluster} * schedule.row_elements;
-        schedule.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
+      if (holds_rows(schedule)) {
+        const std::int64_t held = std::int64_t{schedule.team.cluster} * held_elements(schedule);
+        schedule.team.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
         return schedule;
       }
     }
@@ -81,26 +69,23 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                                int cluster, int threads, int blocks) {
   const RowShape shape = shape_of(kernel);
-  if (chosen.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
+  if (chosen.team.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
     return std::nullopt;
   if (cluster > 1 && !target.may.clusters) return std::nullopt;
   const std::int64_t bytes = shared_bytes(kernel, chosen);
   if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
   ReduceSchedule schedule = chosen;
-  schedule.cluster = cluster;
-  schedule.threads = threads;
-  schedule.resident = blocks;
-  schedule.online = false;
-  schedule.unroll = 1;
-  schedule.persistent = true;
+  schedule.team.cluster = cluster;
+  schedule.team.threads = threads;
+  schedule.occupancy.least = blocks;
   const std::int64_t team = std::int64_t{threads} * cluster;
   const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
-  schedule.row_elements = vectors * schedule.vector;
+  const int elements = vectors * schedule.vector;
   const std::int64_t room = shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
-  schedule.shared_elements =
-      static_cast<int>(std::min<std::int64_t>(schedule.row_elements, room / schedule.vector * schedule.vector));
+  schedule.keep =
+      InShared{elements, static_cast<int>(std::min<std::int64_t>(elements, room / schedule.vector * schedule.vector))};
   const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
-  if (schedule.shared_elements <= 0 || beside_shared(kernel, schedule) > 4 * registers) return std::nullopt;
+  if (shared_elements(schedule) <= 0 || beside_shared(kernel, schedule) > 4 * registers) return std::nullopt;
   return schedule;
 }
 
@@ -112,7 +97,7 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
     if (schedule && beside_shared(kernel, *schedule) > kMostBesideShared) schedule.reset();
     return schedule;
   };
-  if (chosen.persistent) return fitting(1, 2);
+  if (holds_rows(chosen)) return fitting(1, 2);
   const bool small_stream = stream_bytes(kernel) <= 2;
   // Of a row that is more than a block's shared memory, and 2 bytes an element, a large block computes longer than
   // another row loads, unless its exponentials are short: small blocks of a cluster then wait for each other less.

@@ -142,18 +142,17 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   const auto fitting = [&](std::int64_t size) {
     return size <= 32 || few ? 32 : size <= 64 ? std::min(64, widest) : widest;
   };
-  schedule.tile_axis = axis;
-  schedule.tile_rows = fitting(rows);
-  schedule.tile_columns = fitting(columns);
-  while (transpose_bytes(kernel, transposed, schedule.tile_rows, schedule.tile_columns) > kStaticSharedBytes)
-    (schedule.tile_rows > schedule.tile_columns ? schedule.tile_rows : schedule.tile_columns) /= 2;
+  MapTile tile{axis, fitting(rows), fitting(columns)};
+  while (transpose_bytes(kernel, transposed, tile.rows, tile.columns) > kStaticSharedBytes)
+    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
   for (const Access& access : accesses)
-    schedule.tile_vector = std::max(schedule.tile_vector, transposed_vector(kernel, access, axis, 16));
-  schedule.vector = std::min(schedule.vector, schedule.tile_columns);
+    tile.vector = std::max(tile.vector, transposed_vector(kernel, access, axis, 16));
+  schedule.tile = tile;
+  schedule.vector = std::min(schedule.vector, tile.columns);
   // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
   // blocks at once than large ones leave room for (bench/results/map-log.md).
   if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
-  const int points = schedule.tile_rows * schedule.tile_columns;
+  const int points = tile.rows * tile.columns;
   const int most = points >= 64 * 64 && transposed.stores.empty() ? 512 : 256;
   schedule.threads = std::min(most, points / schedule.vector);
 }
@@ -162,8 +161,8 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
 // aligned vectors that are shifted. Measured on sm_90 with 2 and 4 bytes, 256 bytes of a tile's row and 512 threads.
 void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr std::int64_t kNarrow = 4, kRowBytes = 256;  // bytes of an access at most, and of a tile's row
-  if (schedule.tile_axis < 0) return;
-  const Transposed transposed = transposed_along(kernel, schedule.tile_axis);
+  if (!schedule.tile) return;
+  const Transposed transposed = transposed_along(kernel, schedule.tile->axis);
   std::int64_t size = 0, stored = 16, loaded = 16;
   for (const Store& store : kernel.stores) {
     size = std::max(size, element_bytes(kernel, store.access));
@@ -172,21 +171,21 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
   for (InstrId load : transposed.loads) {
     const Access& access = kernel.instr(load).access;
     if (element_bytes(kernel, access) != size) return;
-    loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile_axis, 16));
+    loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
   }
   if (std::max(stored, loaded) > kNarrow || (size != 2 && size != 4)) return;
   MapSchedule shifted = schedule;
-  shifted.tile_shift = true;
+  shifted.tile->shift = true;
   shifted.vector = static_cast<int>(16 / size);
-  shifted.tile_rows = 64;
-  shifted.tile_columns = static_cast<int>(kRowBytes / size);
+  shifted.tile->rows = 64;
+  shifted.tile->columns = static_cast<int>(kRowBytes / size);
   shifted.threads = 512;
   const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
-  const bool fills = extent(schedule.tile_axis) >= shifted.tile_rows &&
-                     extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile_columns &&
-                     least_tiles(kernel, schedule.tile_axis, shifted.tile_columns) >= 2 * target.multiprocessors;
-  if (fills && may_shift(kernel, shifted) &&
-      transpose_bytes(kernel, transposed, shifted.tile_rows, shifted.tile_columns) <= kStaticSharedBytes)
+  const bool fills = extent(schedule.tile->axis) >= shifted.tile->rows &&
+                     extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile->columns &&
+                     least_tiles(kernel, schedule.tile->axis, shifted.tile->columns) >= 2 * target.multiprocessors;
+  if (fills && may_shift(kernel, shifted) && gains_by_shift(kernel, shifted) &&
+      transpose_bytes(kernel, transposed, shifted.tile->rows, shifted.tile->columns) <= kStaticSharedBytes)
     schedule = shifted;
 }
 
@@ -202,13 +201,14 @@ constexpr std::int64_t kShort = 32, kShortOfByte = 4;
 void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses,
                     const SymbolBounds& points, std::int64_t bytes) {
   const bool beyond_caches = points.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
-  const bool few_streams = schedule.tile_axis < 0 && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
-  schedule.streaming = schedule.vector > 1 && beyond_caches && few_streams;
-  schedule.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
-                             points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
-  if (schedule.streaming && !schedule.flat) schedule.threads = 512;
-  schedule.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.streaming_loads && !schedule.tile_shift &&
-                        cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
+  const bool few_streams = !schedule.tile && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
+  schedule.cache.streaming = schedule.vector > 1 && beyond_caches && few_streams;
+  schedule.cache.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
+                                   points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
+  if (schedule.cache.streaming && !schedule.flat) schedule.threads = 512;
+  schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
+                              !(schedule.tile && schedule.tile->shift) &&
+                              cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
 }
 
 // Work of less than a block for each multiprocessor waits for the longest thread: short vectors share it out among more
@@ -217,7 +217,7 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
                std::int64_t widest) {
   constexpr std::int64_t kWordBytes = 4, kSlots = 32;
   const int least = draws_random_numbers(kernel) ? 4 : 2;
-  const auto few = [&] { return schedule.tile_axis < 0 && blocks(schedule, points) < target.multiprocessors; };
+  const auto few = [&] { return !schedule.tile && blocks(schedule, points) < target.multiprocessors; };
   while (few() && schedule.threads > 128) schedule.threads /= 2;
   while (few() && schedule.vector >= 2 * least && schedule.vector * widest > kWordBytes &&
          schedule.vector * cost_of(kernel) > kSlots)
@@ -247,7 +247,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
   shift_narrow_tile(schedule, kernel, target);
-  if (schedule.tile_axis < 0 && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
+  if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;
   }
@@ -255,7 +255,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
   const bool beyond_caches = count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
-  const bool plain = schedule.tile_axis < 0 && !schedule.flat;
+  const bool plain = !schedule.tile && !schedule.flat;
   const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
   if (plain && count.min >= kManyStreamsTotal / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)

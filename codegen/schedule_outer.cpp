@@ -56,31 +56,34 @@ int most_blocks(const Target& target) {
   return target.sm < 80 || target.sm == 86 || target.sm == 87 ? 16 : 32;
 }
 
+PersistentBlocks& persistent(ReduceSchedule& schedule) { return std::get<PersistentBlocks>(schedule.cut); }
+
 // `threads` with the row in their registers, and as many blocks as there are threads resident on the device.
 ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Target& target, int threads, int resident) {
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
   const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, most_blocks(target));
-  schedule.threads = threads;
-  schedule.row_elements = static_cast<int>((vectors + threads - 1) / threads) * schedule.vector;
-  schedule.walkers = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));
+  schedule.team.threads = threads;
+  schedule.keep = InRegisters{static_cast<int>((vectors + threads - 1) / threads) * schedule.vector};
+  persistent(schedule).blocks = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));
   return schedule;
 }
 
 // Whether `resident` threads have the registers that they take, and their blocks the shared memory.
 bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target, int resident) {
-  const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * schedule.row_elements);
-  const double registers =
-      schedule.row_elements * registers_per_element(kernel, schedule.ahead == 1 && !schedule.bulk) + own;
+  const PersistentBlocks& blocks = *persistent_blocks(schedule);
+  const bool waits_in_registers = blocks.stages == 1 && !blocks.bulk;
+  const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * held_elements(schedule));
+  const double registers = held_elements(schedule) * registers_per_element(kernel, waits_in_registers) + own;
   return registers <= static_cast<double>(target.registers_per_block) / resident &&
          (!has_ring(schedule) || fits_ring(kernel, schedule, target));
 }
 
 // Fewer blocks, each with as many rows as the others; or as many as there are.
-int even_walkers(const Kernel& kernel, int walkers) {
+int even_blocks(const Kernel& kernel, int blocks) {
   const std::int64_t rows = most_rows(kernel);
-  for (int even = walkers; even > walkers - walkers / 16; --even)
+  for (int even = blocks; even > blocks - blocks / 16; --even)
     if (rows % even == 0) return even;
-  return walkers;
+  return blocks;
 }
 
 int threads_for(std::int64_t vectors, int most) {
@@ -101,8 +104,8 @@ std::optional<ReduceSchedule> with_ring(const ReduceSchedule& schedule, const Ke
   for (const int most : thread_counts) {
     const int threads = threads_for(row_length(kernel) / schedule.vector, most);
     const ReduceSchedule held = held_by(schedule, kernel, target, threads, blocks * threads);
-    if (held.row_elements * outer_reductions(kernel) <= most_gathered && fits(held, kernel, target, blocks * threads) &&
-        blocks * ring_bytes(kernel, held) >= kBytesUnderWay)
+    if (held_elements(held) * outer_reductions(kernel) <= most_gathered &&
+        fits(held, kernel, target, blocks * threads) && blocks * ring_bytes(kernel, held) >= kBytesUnderWay)
       return held;
   }
   return std::nullopt;
@@ -111,12 +114,12 @@ std::optional<ReduceSchedule> with_ring(const ReduceSchedule& schedule, const Ke
 // One block on a multiprocessor leaves half as many parts of the outer reductions as two do, and keeps up with memory
 // where rows come whole and it gathers one reduction; with two it does not (bench/results/reduce-log.md).
 std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
-  schedule.ahead = 2;
-  schedule.streaming = true;
-  schedule.bulk = true;
+  persistent(schedule).stages = 2;
+  persistent(schedule).bulk = true;
+  schedule.cache.streaming = true;
   if (outer_reductions(kernel) == 1)
     if (const auto whole = with_ring(schedule, kernel, target, 1, {512}, 16)) return whole;
-  schedule.bulk = false;
+  persistent(schedule).bulk = false;
   return with_ring(schedule, kernel, target, 2, {128, 256, 512}, 32);
 }
 
@@ -124,8 +127,8 @@ std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& k
 
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
-  schedule.mapping = RowMapping::block;
-  schedule.persistent = true;
+  schedule.team.mapping = RowMapping::block;
+  schedule.cut = PersistentBlocks{};
   std::int64_t widest = 1;
   for (const Instr& instr : kernel.body)
     if (instr.kind == InstrKind::load && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
@@ -135,12 +138,12 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
   // Half of an SM's threads leave each 64 registers, a quarter 128. Threads meet for every row: few that hold many
   // elements wait less than many that hold few.
-  for (const int ahead : {1, 0})
+  for (const int stages : {1, 0})
     for (const int most : {256, 512, 1024})
       for (const int resident : {1024, 512}) {
-        schedule.ahead = ahead;
+        persistent(schedule).stages = stages;
         const ReduceSchedule held = held_by(schedule, kernel, target, threads_for(vectors, most), resident);
-        if (held.threads <= resident && fits(held, kernel, target, resident)) return held;
+        if (held.team.threads <= resident && fits(held, kernel, target, resident)) return held;
       }
   return held_by(schedule, kernel, target, threads_for(vectors, 1024), 1024);
 }
@@ -149,30 +152,31 @@ std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Targe
                                                const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   const int widest = threads_for(row_length(kernel) / chosen.vector, 1024);  // beyond it some have nothing
-  for (const int threads : {chosen.threads / 2, chosen.threads, 2 * chosen.threads})
+  for (const int threads : {chosen.team.threads / 2, chosen.team.threads, 2 * chosen.team.threads})
     for (const int blocks : {1, 2, 4})
-      for (const int ahead : {0, 1, 2, 3, 4}) {
+      for (const int stages : {0, 1, 2, 3, 4}) {
         const int resident = blocks * threads;
         if (threads < 32 || threads > widest || threads % 32 != 0 || resident > kMostResident) continue;
         ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
-        other.ahead = ahead;
+        persistent(other).stages = stages;
         for (const bool bulk : {false, true}) {
-          other.bulk = bulk;
-          const bool beside = chosen.bulk && ahead > 2;  // of the ways to fill a ring, one is enough there
-          if ((bulk ? ahead < 2 || blocks > 1 : beside) || !fits(other, kernel, target, resident)) continue;
-          other.keep_reads = chosen.keep_reads && may_keep_reads(kernel, other);
+          persistent(other).bulk = bulk;
+          const bool beside =
+              persistent_blocks(chosen)->bulk && stages > 2;  // of the ways to fill a ring, one is enough there
+          if ((bulk ? stages < 2 || blocks > 1 : beside) || !fits(other, kernel, target, resident)) continue;
+          other.cache.keep_reads = chosen.cache.keep_reads && may_keep_reads(kernel, other);
           for (const bool streaming : {false, true}) {
-            other.streaming = streaming;
+            other.cache.streaming = streaming;
             result.push_back(other);
           }
           ReduceSchedule even = other;
-          even.walkers = even_walkers(kernel, other.walkers);
+          persistent(even).blocks = even_blocks(kernel, persistent(other).blocks);
           result.push_back(even);
         }
       }
   if (may_keep_reads(kernel, chosen)) {
     result.push_back(chosen);
-    result.back().keep_reads = !chosen.keep_reads;
+    result.back().cache.keep_reads = !chosen.cache.keep_reads;
   }
   return result;
 }

@@ -48,7 +48,7 @@ void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShap
 
 // Vectors of a thread in the longest row. A peeled one has elements beside them.
 std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
-  const std::int64_t team = team_of(schedule);
+  const std::int64_t team = team_size(schedule);
   const std::int64_t vectors = (shape.length + (schedule.peeled ? 0 : schedule.vector - 1)) / schedule.vector;
   return (vectors + team - 1) / team;
 }
@@ -63,27 +63,27 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
     return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
   };
   const int least = schedule.peeled ? 2 * schedule.vector : 2;  // a thread for each element at the ends
-  const auto fewer = [&] { return std::max(least, schedule.lanes / 2); };
-  if (schedule.mapping == RowMapping::warp)
-    while (fewer() < schedule.lanes &&
-           (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.threads, fewer()))))
-      schedule.lanes /= 2;
-  const int lanes = team_of(schedule);
+  const auto fewer = [&] { return std::max(least, schedule.team.lanes / 2); };
+  if (schedule.team.mapping == RowMapping::warp)
+    while (fewer() < schedule.team.lanes &&
+           (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.team.threads, fewer()))))
+      schedule.team.lanes /= 2;
+  const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
-  while (schedule.threads < kMostThreads && schedule.threads / lanes * row_bytes < kBytesOfBlock &&
-         enough(2 * schedule.threads, lanes))
-    schedule.threads *= 2;
+  while (schedule.team.threads < kMostThreads && schedule.team.threads / lanes * row_bytes < kBytesOfBlock &&
+         enough(2 * schedule.team.threads, lanes))
+    schedule.team.threads *= 2;
 }
 
 void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
-  schedule.threads = 128;
+  schedule.team.threads = 128;
   if (shape.length > kBlockRow) {
-    schedule.mapping = RowMapping::block;
-    schedule.threads = shape.length > kLargeRow ? 512 : shape.length > 2 * kBlockRow ? 256 : 128;
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = shape.length > kLargeRow ? 512 : shape.length > 2 * kBlockRow ? 256 : 128;
     return;
   }
-  schedule.mapping = vectors <= 2 || shape.length <= kThreadRow ? RowMapping::thread : RowMapping::warp;
+  schedule.team.mapping = vectors <= 2 || shape.length <= kThreadRow ? RowMapping::thread : RowMapping::warp;
   choose_lanes(schedule, kernel, target, shape);
 }
 
@@ -112,8 +112,8 @@ int threads_holding(int elements, const RowShape& shape) {
 void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
   if (widest_of(kernel) != 2 || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
-  schedule.mapping = RowMapping::block;
-  schedule.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
+  schedule.team.mapping = RowMapping::block;
+  schedule.team.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
 }
 
 // The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
@@ -124,10 +124,10 @@ void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, con
   if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
   const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
   if (shape.length >= kLeast && threads > 32) {
-    schedule.mapping = RowMapping::block;
-    schedule.threads = threads;
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = threads;
   }
-  if (widest == 2) schedule.resident = kThreadsOfNorms / schedule.threads;
+  if (widest == 2) schedule.occupancy.least = kThreadsOfNorms / schedule.team.threads;
 }
 
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
@@ -136,17 +136,17 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ro
   if (!shape.known || !rereads(kernel)) return;
   if (row_loads(kernel).size() > row_streams(kernel).size())
     (schedule.peeled ? choose_peeled_norm_team : choose_norm_team)(schedule, kernel, shape);
-  if (schedule.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.lanes) {
-    schedule.mapping = RowMapping::block;
-    schedule.threads = 128;
+  if (schedule.team.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.team.lanes) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = 128;
   }
   for (const int most : {kMaxHeldElements / 2, kMaxHeldElements}) {
     ReduceSchedule larger = schedule;
     for (hold_row(larger, kernel, shape, most);
-         !larger.persistent && larger.mapping == RowMapping::block && larger.threads < kMostThreads;
+         !holds_rows(larger) && larger.team.mapping == RowMapping::block && larger.team.threads < kMostThreads;
          hold_row(larger, kernel, shape, most))
-      larger.threads *= 2;
-    if (!larger.persistent) continue;
+      larger.team.threads *= 2;
+    if (!holds_rows(larger)) continue;
     schedule = larger;
     return;
   }
@@ -162,32 +162,34 @@ void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const
   constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
   const std::int64_t widest = widest_of(kernel);
   const std::size_t streams = row_streams(kernel).size();
-  if (schedule.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  if (schedule.team.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost)
+    return;
   if (widest != 2 && (widest != 4 || streams != 1)) return;
   if (widest == 4 && row_loads(kernel).size() == streams) {
     if (shape.least_rows >= kManyRows * target.multiprocessors)
-      schedule.at_most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
+      schedule.occupancy.most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
     return;
   }
   ReduceSchedule wider = schedule;
-  wider.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
-  wider.persistent = false;
+  wider.team.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
+  wider.keep = Reread{};
   hold_row(wider, kernel, shape, kMaxHeldElements / 2);
-  if (wider.persistent) schedule = wider;
+  if (holds_rows(wider)) schedule = wider;
 }
 
 // Whether a large block's registers have the row, rather than its shared memory: where what is computed of an element
 // leaves them room, and time for another row to load.
 bool registers_are_enough(const ReduceSchedule& schedule, const Kernel& kernel) {
   const bool long_computed = find_online(kernel).has_value() && widest_of(kernel) == 2 && !has_narrow_weights(kernel);
-  return schedule.row_elements <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled && !long_computed;
+  return held_elements(schedule) <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled &&
+         !long_computed;
 }
 
 // The row of one large block rather than of two is still in the L2 when it is read again. Where it is not, peeled rows
 // want small blocks: there is more at each row's ends to wait for.
 void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool again, bool wide) {
-  if (again && !schedule.peeled && !wide && shape.length > kLargestRow) schedule.threads = kMostThreadsRereading;
-  if (!again && schedule.peeled) schedule.threads = std::min(schedule.threads, kThreadsPeeled);
+  if (again && !schedule.peeled && !wide && shape.length > kLargestRow) schedule.team.threads = kMostThreadsRereading;
+  if (!again && schedule.peeled) schedule.team.threads = std::min(schedule.team.threads, kThreadsPeeled);
 }
 
 }  // namespace
@@ -223,25 +225,27 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
-  schedule.online = target.may.online && find_online(kernel).has_value();
+  const bool online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
-  if (schedule.online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
+  if (online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
   // More is computed of each element, or of vectors that may end early, than registers are left for.
-  const bool half = schedule.online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
-  const int width = schedule.vector * (half ? 2 : 1) * (schedule.online && wide ? 2 : 1);
-  schedule.unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
-  const std::int64_t step = std::int64_t{team_of(schedule)} * schedule.vector;
-  if (schedule.mapping == RowMapping::block)
-    schedule.splits = choose_splits(kernel, target, shape, 1, 2 * step * schedule.unroll, schedule.threads);
-  schedule.streaming_loads =
-      schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, schedule.online), kMostStreamed);
-  if (schedule.streaming_loads && schedule.mapping == RowMapping::block && schedule.splits == 1) {
+  const bool half = online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
+  const int width = schedule.vector * (half ? 2 : 1) * (online && wide ? 2 : 1);
+  int unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
+  const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
+  if (schedule.team.mapping == RowMapping::block)
+    schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads));
+  schedule.cache.streaming_loads =
+      schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, online), kMostStreamed);
+  if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
+      std::holds_alternative<WholeRows>(schedule.cut)) {
     const bool many = shape.length > (2 * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
-    schedule.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
+    schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
     // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
-    schedule.unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
-                                      : std::min(schedule.unroll, many ? 1 : 2);
+    unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
+                             : std::min(unroll, many ? 1 : 2);
   }
+  schedule.keep = Reread{online, unroll};
   return schedule;
 }
 
@@ -255,9 +259,9 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
   if (target.may.hold_rows) choose_persistence(schedule, kernel, shape);
-  if (!schedule.persistent) schedule = rereading(kernel, target);
-  if (schedule.persistent) choose_large_row_team(schedule, kernel, target, shape);
-  if (schedule.persistent && (schedule.threads < kMostThreads || registers_are_enough(schedule, kernel)))
+  if (!holds_rows(schedule)) schedule = rereading(kernel, target);
+  if (holds_rows(schedule)) choose_large_row_team(schedule, kernel, target, shape);
+  if (holds_rows(schedule) && (schedule.team.threads < kMostThreads || registers_are_enough(schedule, kernel)))
     return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);
 }
@@ -266,9 +270,10 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
-  schedule.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
-  if (schedule.persistent && schedule.vector > 1 && schedule.shared_elements == 0 && schedule.walkers == 0)
-    schedule.streaming_loads = streams_past(kernel, true, kMostStreamed);
+  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
+      persistent_blocks(schedule) == nullptr)
+    schedule.cache.streaming_loads = streams_past(kernel, true, kMostStreamed);
   return schedule;
 }
 

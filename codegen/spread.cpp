@@ -40,7 +40,7 @@ bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
   const bool shared = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
     return instr.kind == InstrKind::load && instr.depends != 0 && !varies(instr, 0);
   });
-  return shared && kernel.axes.size() > 1 && !schedule.flat && schedule.tile_axis < 0 &&
+  return shared && kernel.axes.size() > 1 && !schedule.flat && !schedule.tile &&
          power_of_two_divisor(kernel.axes[0].extent, schedule.unroll, kernel.symbols) == schedule.unroll &&
          points.is_constant() &&
          points.constant() % (std::int64_t{schedule.threads} * schedule.vector * schedule.unroll) == 0;
@@ -49,8 +49,8 @@ bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen) {
   MapSchedule spread = chosen;
   spread.spread = true;
-  spread.streaming_loads = true;
-  spread.keep_reads = false;
+  spread.cache.streaming_loads = true;
+  spread.cache.keep_reads = false;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;

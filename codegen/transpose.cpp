@@ -59,31 +59,35 @@ int transposed_vector(const Kernel& kernel, const Access& access, int axis, int 
 bool shifts_load(const Kernel& kernel, const MapSchedule& schedule, InstrId load) {
   const Access& access = kernel.instr(load).access;
   const auto whole = static_cast<int>(16 / element_bytes(kernel, access));
-  return schedule.tile_shift && whole > 1 && transposed_vector(kernel, access, schedule.tile_axis, whole) < whole;
+  return schedule.tile->shift && whole > 1 && transposed_vector(kernel, access, schedule.tile->axis, whole) < whole;
 }
 
 bool shifts_stores(const Kernel& kernel, const MapSchedule& schedule) {
   const int inner = static_cast<int>(kernel.axes.size()) - 1, vector = schedule.vector;
-  return schedule.tile_shift && vector > 1 &&
+  return schedule.tile->shift && vector > 1 &&
          (power_of_two_divisor(kernel.axes.back().extent, vector, kernel.symbols) != vector ||
           std::any_of(kernel.stores.begin(), kernel.stores.end(),
                       [&](const Store& store) { return vector_width(store.access, inner, vector, kernel) != vector; }));
 }
 
 bool may_shift(const Kernel& kernel, const MapSchedule& schedule) {
-  const Transposed transposed = transposed_along(kernel, schedule.tile_axis);
+  const Transposed transposed = transposed_along(kernel, schedule.tile->axis);
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
   const bool unguarded = std::all_of(transposed.loads.begin(), transposed.loads.end(),
                                      [&](InstrId load) { return kernel.instr(load).access.guards.empty(); });
-  const bool shifts =
-      shifts_stores(kernel, schedule) || std::any_of(transposed.loads.begin(), transposed.loads.end(),
-                                                     [&](InstrId load) { return shifts_load(kernel, schedule, load); });
-  return shifts && !schedule.flat && unguarded && transposed.stores.empty() &&
+  return !schedule.flat && unguarded && transposed.stores.empty() &&
          std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
            return store.access.guards.empty() && store.access.offset.values().empty() &&
                   (schedule.vector == 1 || peeled_width(store.access, kernel.stores[0].access, inner, schedule.vector,
                                                         kernel) == schedule.vector);
          });
+}
+
+bool gains_by_shift(const Kernel& kernel, const MapSchedule& schedule) {
+  const Transposed transposed = transposed_along(kernel, schedule.tile->axis);
+  return shifts_stores(kernel, schedule) ||
+         std::any_of(transposed.loads.begin(), transposed.loads.end(),
+                     [&](InstrId load) { return shifts_load(kernel, schedule, load); });
 }
 
 std::int64_t transpose_bytes(const Kernel& kernel, const Transposed& transposed, int rows, int columns) {

@@ -29,13 +29,15 @@ int transposed_axis(const Kernel& kernel);
 /// or outside the domain.
 int transposed_vector(const Kernel& kernel, const Access& access, int axis, int limit);
 
-/// Of a schedule with tile_shift: whether a transposed load is made by vectors from any element on, and whether the
+/// Of a schedule whose tile shifts: whether a transposed load is made by vectors from any element on, and whether the
 /// stores' vectors begin where rows are aligned, as some would else be narrower than 16 bytes or `vector`.
 bool shifts_load(const Kernel& kernel, const MapSchedule& schedule, InstrId load);
 bool shifts_stores(const Kernel& kernel, const MapSchedule& schedule);
-/// Whether a schedule may have tile_shift, and gains something by it: nothing is guarded, and the stores of a row, none
-/// of which is transposed, are all aligned alike.
+/// Whether the tile of a schedule may shift: nothing is guarded, no store is transposed, and the stores of a row are
+/// all aligned alike.
 bool may_shift(const Kernel& kernel, const MapSchedule& schedule);
+/// Whether some load or store is wider in a tile that shifts.
+bool gains_by_shift(const Kernel& kernel, const MapSchedule& schedule);
 
 /// Bytes of shared memory of one tile for each: transpose_tile of the prelude (transpose.cuh).
 std::int64_t transpose_bytes(const Kernel& kernel, const Transposed& transposed, int rows, int columns);

@@ -53,7 +53,7 @@ bool depends_on(const codegen::Kernel& kernel, codegen::InstrId value, codegen::
 // then the element is read before it is written, whatever else the compiler moves. Tiles are read by other threads.
 bool updates(const codegen::Kernel& kernel, int read, int written) {
   const auto* schedule = std::get_if<codegen::MapSchedule>(&kernel.schedule);
-  if (schedule == nullptr || schedule->tile_axis >= 0) return false;
+  if (schedule == nullptr || schedule->tile) return false;
   const auto writes = [&](const codegen::Store& store) { return store.access.operand == written; };
   if (std::count_if(kernel.stores.begin(), kernel.stores.end(), writes) != 1) return false;
   const codegen::Store& store = *std::find_if(kernel.stores.begin(), kernel.stores.end(), writes);

@@ -30,10 +30,15 @@ bool varies_by_row(const Kernel& kernel, InstrId load) {
 std::int64_t turn_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
                                         [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
-  return reductions * 16 * (schedule.threads / 32) + (schedule.ahead + 1) * kArrivalBytes;
+  return reductions * 16 * (schedule.team.threads / 32) + (persistent_blocks(schedule)->stages + 1) * kArrivalBytes;
 }
 
 }  // namespace
+
+bool has_ring(const ReduceSchedule& schedule) {
+  const PersistentBlocks* persistent = persistent_blocks(schedule);
+  return persistent != nullptr && (persistent->stages > 1 || persistent->bulk);
+}
 
 std::vector<InstrId> ring_loads(const Kernel& kernel) {
   const Rounds rounds = rounds_of(kernel);
@@ -47,11 +52,11 @@ std::vector<InstrId> ring_loads(const Kernel& kernel) {
 }
 
 std::int64_t slot_elements(const ReduceSchedule& schedule) {
-  return std::int64_t{schedule.threads} * schedule.row_elements;
+  return std::int64_t{schedule.team.threads} * held_elements(schedule);
 }
 
 std::int64_t ring_load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
-  return (schedule.ahead + 1) * slot_elements(schedule) * held_size(kernel, load);
+  return (persistent_blocks(schedule)->stages + 1) * slot_elements(schedule) * held_size(kernel, load);
 }
 
 std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
@@ -63,9 +68,9 @@ std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
 
 bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
   const std::vector<InstrId> loads = ring_loads(kernel);
-  const int blocks = (schedule.walkers + target.multiprocessors - 1) / target.multiprocessors;
+  const int blocks = (persistent_blocks(schedule)->blocks + target.multiprocessors - 1) / target.multiprocessors;
   return target.sm >= 80 && !loads.empty() &&
-         (!schedule.bulk || (target.may.bulk_copies && comes_whole(kernel, schedule))) &&
+         (!persistent_blocks(schedule)->bulk || (target.may.bulk_copies && comes_whole(kernel, schedule))) &&
          std::all_of(loads.begin(), loads.end(), [&](InstrId load) { return whole_vectors(kernel, schedule, load); }) &&
          ring_bytes(kernel, schedule) + turn_bytes(kernel, schedule) <=
              shared_row_room(kernel, schedule, target, blocks);

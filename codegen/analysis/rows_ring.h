@@ -12,7 +12,7 @@
 namespace tenon::codegen {
 
 /// Whether rows under way are in shared memory, rather than in registers.
-inline bool has_ring(const ReduceSchedule& schedule) { return schedule.ahead > 1 || schedule.bulk; }
+bool has_ring(const ReduceSchedule& schedule);
 /// The loads of a row's elements that the block has from the start, in definition order.
 std::vector<InstrId> ring_loads(const Kernel& kernel);
 /// Elements of one slot, for each load.
@@ -24,7 +24,7 @@ std::int64_t ring_bytes(const Kernel& kernel, const ReduceSchedule& schedule);
 /// Whether bulk copies can bring what every load takes of a row: it lies in one piece, of multiples of 16 bytes, and
 /// the row has a barrier, behind which its slot may be written again.
 bool comes_whole(const Kernel& kernel, const ReduceSchedule& schedule);
-/// Whether there is a ring of schedule.ahead rows on `target`, of which each multiprocessor has room for its blocks'.
+/// Whether there is a ring of so many stages on `target`, of which each multiprocessor has room for its blocks'.
 bool fits_ring(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target);
 
 /// The first element of the row that `load` takes, where it lies in one piece.

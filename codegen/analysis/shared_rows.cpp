@@ -20,7 +20,7 @@ constexpr int kMostBlocks = 8;               // on every multiprocessor
 std::int64_t own_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
                                         [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
-  return reductions * kWidestPartial * (schedule.threads / 32 + 1);
+  return reductions * kWidestPartial * (schedule.team.threads / 32 + 1);
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& sc
 }
 
 std::int64_t shared_load_bytes(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load) {
-  return std::int64_t{schedule.threads} * schedule.shared_elements * held_size(kernel, load);
+  return std::int64_t{schedule.team.threads} * shared_elements(schedule) * held_size(kernel, load);
 }
 
 std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
@@ -64,7 +64,7 @@ std::int64_t bytes_for_at_most(const Target& target, int blocks) {
 
 int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
   const std::int64_t bytes = shared_row_bytes(kernel, schedule);
-  int blocks = std::min(kMostBlocks, target.registers_per_block / (kLeastRegisters * schedule.threads));
+  int blocks = std::min(kMostBlocks, target.registers_per_block / (kLeastRegisters * schedule.team.threads));
   while (blocks > 0 && shared_row_room(kernel, schedule, target, blocks) < bytes) --blocks;
   return blocks;
 }

@@ -32,20 +32,21 @@ Demands demands_of(const Kernel& kernel) {
   if (schedule == nullptr) return demands;
   const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
                                         [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
-  const bool columns = schedule->mapping == RowMapping::column;
-  demands.shared_bytes = reductions * kWidestAccumulator * (columns ? schedule->threads : schedule->threads / 32);
+  const bool columns = schedule->team.mapping == RowMapping::column;
+  demands.shared_bytes =
+      reductions * kWidestAccumulator * (columns ? schedule->team.threads : schedule->team.threads / 32);
   return demands;
 }
 
 // No tiles. Vectors that are spread fill whole blocks of their own size, which the pack may change.
 bool can_be_member(const MapSchedule& schedule) {
-  return schedule.tile_axis < 0 && !schedule.spread && schedule.threads % 32 == 0;
+  return !schedule.tile && !schedule.spread && schedule.threads % 32 == 0;
 }
 
 // No second function, no cluster, and no dynamic shared memory.
 bool can_be_member(const ReduceSchedule& schedule) {
-  return schedule.splits == 1 && schedule.walkers == 0 && schedule.cluster == 1 && schedule.shared_elements == 0 &&
-         schedule.at_most == 0 && schedule.threads % 32 == 0;
+  return std::holds_alternative<WholeRows>(schedule.cut) && schedule.team.cluster == 1 &&
+         shared_elements(schedule) == 0 && schedule.occupancy.most == 0 && schedule.team.threads % 32 == 0;
 }
 
 bool can_be_member(const ContractSchedule&) { return false; }
@@ -60,8 +61,8 @@ bool can_be_member(const Kernel& kernel) {
 int* free_threads(Schedule& schedule) {
   if (auto* map = std::get_if<MapSchedule>(&schedule)) return &map->threads;
   auto& reduce = std::get<ReduceSchedule>(schedule);
-  const bool own_rows = reduce.mapping == RowMapping::thread || reduce.mapping == RowMapping::warp;
-  return own_rows ? &reduce.threads : nullptr;
+  const RowMapping mapping = reduce.team.mapping;
+  return mapping == RowMapping::thread || mapping == RowMapping::warp ? &reduce.team.threads : nullptr;
 }
 
 // Blocks of the size that the largest of those need which are not free, or of the smallest.
@@ -71,7 +72,7 @@ void share_block_size(std::vector<Kernel>& members) {
     if (const int* threads = free_threads(member.schedule))
       least = least == 0 ? *threads : std::min(least, *threads);
     else
-      fixed = std::max(fixed, std::get<ReduceSchedule>(member.schedule).threads);
+      fixed = std::max(fixed, std::get<ReduceSchedule>(member.schedule).team.threads);
   }
   for (Kernel& member : members)
     if (int* threads = free_threads(member.schedule)) *threads = fixed > 0 ? fixed : least;

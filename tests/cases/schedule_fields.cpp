@@ -1,95 +1,84 @@
-// One line for each field of codegen/schedule.h. The sizes are asserted, so that a new field is not forgotten.
+// See schedule_fields.h.
 #include "tests/cases/schedule_fields.h"
 
 #include <fmt/format.h>
 
-#include <type_traits>
+#include <algorithm>
+#include <array>
+
+#include "codegen/schedule_fields.h"
 
 namespace tenon::test {
 namespace {
 
-using codegen::AttendSchedule;
-using codegen::ContractSchedule;
-using codegen::MainLoop;
-using codegen::MapSchedule;
-using codegen::ReduceSchedule;
-using codegen::RowMapping;
+using codegen::fields;
 
-std::string text(RowMapping mapping) {
-  switch (mapping) {
-    case RowMapping::thread: return "thread";
-    case RowMapping::warp: return "warp";
-    case RowMapping::block: return "block";
-    case RowMapping::column: return "column";
+constexpr std::array kClasses = {"map.", "reduce.", "contract.", "attend."};
+
+class Collector {
+ public:
+  explicit Collector(const char* kernel_class) : class_(kernel_class) {}
+
+  template <typename T>
+  void operator()(const char* name, const T& value, const T& fallback) {
+    found.push_back({class_ + name, text(value), text(fallback)});
   }
-  return "";
-}
-
-std::string text(MainLoop loop) {
-  switch (loop) {
-    case MainLoop::simt: return "simt";
-    case MainLoop::mma_sync: return "mma_sync";
-    case MainLoop::cpu: return "cpu";
+  template <typename T>
+  void optional(const char* name, std::optional<T>& value) {
+    found.push_back({class_ + name, value ? "there" : "none", "none"});
+    if (value) fields(*this, *value);
   }
-  return "";
+  template <typename Variant>
+  void choice(const char* name, Variant& value) {
+    const auto& words = codegen::words(value);
+    found.push_back({class_ + name, words[value.index()], words[0]});
+    std::visit([&](auto& chosen) { fields(*this, chosen); }, value);
+  }
+
+  std::vector<Field> found;
+
+ private:
+  template <typename T>
+  static std::string text(T value) {
+    if constexpr (std::is_enum_v<T>) {
+      return codegen::words(value)[static_cast<std::size_t>(value)];
+    } else {
+      return fmt::format("{}", value);
+    }
+  }
+
+  std::string class_;
+};
+
+// A schedule with each alternative of each choice in turn.
+std::vector<codegen::Schedule> every_choice() {
+  codegen::MapSchedule tiled;
+  tiled.tile.emplace();
+  std::vector<codegen::Schedule> all = {tiled};
+  for (const codegen::Keep& keep : {codegen::Keep(codegen::Reread()), codegen::Keep(codegen::InRegisters()),
+                                    codegen::Keep(codegen::InShared()), codegen::Keep(codegen::InBuffer())})
+    for (const codegen::Cut& cut : {codegen::Cut(codegen::WholeRows()), codegen::Cut(codegen::Splits()),
+                                    codegen::Cut(codegen::PersistentBlocks())})
+      all.emplace_back(codegen::ReduceSchedule{.keep = keep, .cut = cut});
+  all.emplace_back(codegen::ContractSchedule());
+  all.emplace_back(codegen::AttendSchedule());
+  return all;
 }
-
-template <typename T>
-  requires std::is_arithmetic_v<T>
-std::string text(T value) {
-  return fmt::format("{}", value);
-}
-
-#define FIELD(name) {kClass + #name, text(s.name), text(none.name)}
-
-std::vector<Field> fields(const MapSchedule& s) {
-  const std::string kClass = "map.";
-  const MapSchedule none;
-  static_assert(sizeof(MapSchedule) == 56, "a field was added: list it here");
-  return {FIELD(threads),   FIELD(vector),          FIELD(flat),         FIELD(unroll),     FIELD(spread),
-          FIELD(streaming), FIELD(streaming_loads), FIELD(keep_reads),   FIELD(interleave), FIELD(grain),
-          FIELD(tile_axis), FIELD(tile_rows),       FIELD(tile_columns), FIELD(tile_shift), FIELD(tile_vector)};
-}
-
-std::vector<Field> fields(const ReduceSchedule& s) {
-  const std::string kClass = "reduce.";
-  const ReduceSchedule none;
-  static_assert(sizeof(ReduceSchedule) == 88, "a field was added: list it here");
-  return {FIELD(mapping),         FIELD(threads),    FIELD(lanes),      FIELD(cluster),      FIELD(columns),
-          FIELD(vector),          FIELD(unroll),     FIELD(peeled),     FIELD(online),       FIELD(streaming),
-          FIELD(streaming_loads), FIELD(keep_reads), FIELD(persistent), FIELD(row_elements), FIELD(shared_elements),
-          FIELD(resident),        FIELD(at_most),    FIELD(grain),      FIELD(late_stores),  FIELD(splits),
-          FIELD(walkers),         FIELD(ahead),      FIELD(bulk)};
-}
-
-std::vector<Field> fields(const ContractSchedule& s) {
-  const std::string kClass = "contract.";
-  const ContractSchedule none;
-  static_assert(sizeof(ContractSchedule) == 44, "a field was added: list it here");
-  return {FIELD(loop),   FIELD(tile_m),   FIELD(tile_n),   FIELD(tile_k),  FIELD(warps_m), FIELD(warps_n),
-          FIELD(stages), FIELD(vector_a), FIELD(vector_b), FIELD(micro_m), FIELD(micro_n)};
-}
-
-std::vector<Field> fields(const AttendSchedule& s) {
-  const std::string kClass = "attend.";
-  const AttendSchedule none;
-  static_assert(sizeof(AttendSchedule) == 24, "a field was added: list it here");
-  return {FIELD(loop), FIELD(tile_q), FIELD(tile_kv), FIELD(warps), FIELD(stages), FIELD(vector)};
-}
-
-#undef FIELD
 
 }  // namespace
 
 std::vector<Field> fields_of(const codegen::Schedule& schedule) {
-  return std::visit([](const auto& s) { return fields(s); }, schedule);
+  Collector collector(kClasses[schedule.index()]);
+  codegen::Schedule copy = schedule;
+  std::visit([&](auto& s) { fields(collector, s); }, copy);
+  return collector.found;
 }
 
 std::vector<std::string> all_fields() {
   std::vector<std::string> names;
-  for (const codegen::Schedule& schedule : {codegen::Schedule(MapSchedule()), codegen::Schedule(ReduceSchedule()),
-                                            codegen::Schedule(ContractSchedule()), codegen::Schedule(AttendSchedule())})
-    for (const Field& field : fields_of(schedule)) names.push_back(field.name);
+  for (const codegen::Schedule& schedule : every_choice())
+    for (const Field& field : fields_of(schedule))
+      if (std::find(names.begin(), names.end(), field.name) == names.end()) names.push_back(field.name);
   return names;
 }
 

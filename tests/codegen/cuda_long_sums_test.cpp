@@ -37,14 +37,13 @@ double worst_error(const std::string& text, double expected, const Adjust& adjus
 Adjust with(RowMapping mapping, int threads, int vector, int unroll, int splits = 1) {
   return [=](Kernel& kernel) {
     ReduceSchedule& schedule = std::get<ReduceSchedule>(kernel.schedule);
-    const bool online = schedule.online;
+    const bool online = is_online(schedule);
     schedule = {};
-    schedule.online = online;
-    schedule.mapping = mapping;
-    schedule.threads = threads;
+    schedule.team.mapping = mapping;
+    schedule.team.threads = threads;
     schedule.vector = vector;
-    schedule.unroll = unroll;
-    schedule.splits = splits;
+    schedule.keep = Reread{online, unroll};
+    schedule.cut = in_parts(splits);
   };
 }
 
@@ -79,7 +78,7 @@ TEST(CudaLongSums, Columns) {
     EXPECT_LT(worst_error(sum, 30000 * kTenth,
                           [&](Kernel& kernel) {
                             with(RowMapping::column, 32, 2, 2, splits)(kernel);
-                            std::get<ReduceSchedule>(kernel.schedule).columns = 4;
+                            std::get<ReduceSchedule>(kernel.schedule).team.columns = 4;
                           }),
               2e-6);
 }
@@ -95,7 +94,7 @@ TEST(CudaLongSums, OfExponentialsInTheSweepOfTheirMaximum) {
     EXPECT_LT(worst_error(sum, 242304,
                           [&](Kernel& kernel) {
                             with(RowMapping::block, 32, 4, unroll)(kernel);
-                            std::get<ReduceSchedule>(kernel.schedule).online = true;
+                            reread(std::get<ReduceSchedule>(kernel.schedule)).online = true;
                           }),
               3e-6);
 }

@@ -82,8 +82,8 @@ TEST_P(CudaMapOfDType, TransposesThroughSharedMemory) {
   const CudaKernel run =
       expect_right("graph g(x: " + std::string(name_of(GetParam())) + "[rows, columns]) { y = transpose(x); return y }",
                    {{"rows", 48}, {"columns", 80}});
-  EXPECT_EQ(map_schedule(run).tile_axis, 0);
-  EXPECT_EQ(map_schedule(run).tile_vector, 16 / size_of(GetParam()));
+  EXPECT_TRUE(map_schedule(run).tile);
+  EXPECT_EQ(map_schedule(run).tile->vector, 16 / size_of(GetParam()));
   test::expect_compiles_everywhere(run.source);
 }
 
@@ -91,10 +91,10 @@ TEST(CudaMapNumerics, TransposesOfAnyExtent) {
   for (const auto& [rows, columns] : {std::pair{1, 70}, {70, 1}, {33, 66}, {97, 20}, {130, 65}}) {
     const CudaKernel run =
         expect_right("graph g(x: bf16[m, n]) { y = add(transpose(x), 1.0); return y }", {{"m", rows}, {"n", columns}});
-    EXPECT_EQ(map_schedule(run).tile_axis, rows > 1 && columns > 1 ? 0 : -1);
+    EXPECT_EQ(map_schedule(run).tile.has_value(), rows > 1 && columns > 1);
   }
   const CudaKernel small = expect_right("graph g(x: f32[37, 41]) { y = neg(transpose(x)); return y }");
-  EXPECT_EQ(print(small.kernel.schedule), "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
+  EXPECT_EQ(print(small.kernel.schedule), "map threads=256 vector=1 tile axis=0 rows=32 columns=32");
 }
 
 TEST(CudaMapNumerics, TransposesWithBatchesBroadcastsAndOtherOperands) {
@@ -102,11 +102,11 @@ TEST(CudaMapNumerics, TransposesWithBatchesBroadcastsAndOtherOperands) {
       "graph g(x: f32[2, rows, 3, 40], z: f32[40], r: f32[2, 3, 40, rows]) {\n"
       "  t = transpose(x, perm=[0, 2, 3, 1])\n  y = add(mul(t, reshape(z, shape=[40, 1])), r)\n  return y\n}",
       {{"rows", 36}});
-  EXPECT_GE(map_schedule(batched).tile_axis, 0);
+  EXPECT_TRUE(map_schedule(batched).tile);
   const CudaKernel two = expect_right(
       "graph g(x: f16[rows, 40], y: f64[rows, 40]) { z = add(cast(transpose(x), dtype=f64), transpose(y)); return z }",
       {{"rows", 50}});
-  EXPECT_EQ(map_schedule(two).tile_vector, 8);
+  EXPECT_EQ(map_schedule(two).tile->vector, 8);
   test::expect_compiles_everywhere(two.source);
 }
 
@@ -125,7 +125,7 @@ TEST(CudaMapNumerics, TransposedResultsLeaveThroughSharedMemory) {
                              "[m]) {\n  y = add(x, reshape(r, shape=[m, 1]))\n"
                              "  z = transpose(y)\n  return y, z\n}";
     const CudaKernel run = expect_right(text, {{"m", 48}, {"n", 80}});
-    EXPECT_EQ(map_schedule(run).tile_axis, 0);
+    EXPECT_TRUE(map_schedule(run).tile);
     test::expect_lines(run.source.text, {".put(row, column, y", "__syncthreads();", "flush_tile<"});
     test::expect_compiles_everywhere(run.source);
     expect_right(text, {{"m", 33}, {"n", 70}});
@@ -134,10 +134,10 @@ TEST(CudaMapNumerics, TransposedResultsLeaveThroughSharedMemory) {
 
 TEST(CudaMapNumerics, ShortAxesAreTransposedWithoutATile) {
   const CudaKernel run = expect_right("graph g(x: f32[rows, 3]) { y = transpose(x); return y }", {{"rows", 40}});
-  EXPECT_EQ(map_schedule(run).tile_axis, -1);
+  EXPECT_FALSE(map_schedule(run).tile);
   const CudaKernel permuted = expect_right(
       "graph g(x: bf16[2, rows, 3, 16]) { y = neg(transpose(x, perm=[0, 2, 1, 3])); return y }", {{"rows", 40}});
-  EXPECT_EQ(print(permuted.kernel.schedule), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(print(permuted.kernel.schedule), "map threads=256 vector=8");
 }
 
 TEST(CudaMapNumerics, OddRowsInVectors) {
@@ -145,7 +145,7 @@ TEST(CudaMapNumerics, OddRowsInVectors) {
       "graph g(x: bf16[rows, 37], b: bf16[37], s: f32[rows, 1]) {\n"
       "  y = add(add(x, b), cast(s, dtype=bf16))\n  z = cast(y, dtype=f32)\n  return y, z\n}";
   const CudaKernel run = expect_right(biased, {{"rows", 75}});
-  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=4 flat unroll=1");
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=4 flat");
   expect_right(biased, {{"rows", 1}});
   expect_right(biased, {{"rows", 75}}, [](Kernel& kernel) { kernel.wide_index = true; });
   // rows shorter than a vector, of a known and an unknown extent
@@ -172,7 +172,7 @@ TEST(CudaMapNumerics, PairsOfARotation) {
       "  turned = reshape(concat(neg(odd), even, axis=-1), shape=[3, rows, 32])\n"
       "  y = add(mul(x, c), mul(turned, s))\n  return y\n}",
       {{"rows", 10}});
-  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=8");
   test::expect_compiles_everywhere(run.source);
 }
 
@@ -195,12 +195,11 @@ TEST(CudaMapNumerics, EveryCandidateOfAMapIsRight) {
 TEST(CudaMapNumerics, TransposesOfOddRowsShiftedOnTheWay) {
   const auto shifted = [](int vector, int rows, int columns, int threads) {
     return [=](Kernel& kernel) {
-      kernel.schedule = MapSchedule{.threads = threads,
-                                    .vector = vector,
-                                    .tile_axis = static_cast<int>(kernel.axes.size()) - 2,
-                                    .tile_rows = rows,
-                                    .tile_columns = columns,
-                                    .tile_shift = true};
+      kernel.schedule = MapSchedule{
+          .threads = threads,
+          .vector = vector,
+          .tile = MapTile{
+              .axis = static_cast<int>(kernel.axes.size()) - 2, .rows = rows, .columns = columns, .shift = true}};
     };
   };
   const std::string plus = "graph g(x: bf16[m, n], b: bf16[m]) { y = add(transpose(x), b); return y }";

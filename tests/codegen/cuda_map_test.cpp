@@ -65,7 +65,7 @@ TEST(CudaMap, ReadsAsIfWritten) {
 TEST(CudaMap, LaunchesOneThreadForEachVector) {
   Kernel kernel = silu(DType::bf16, rows * 64, {"rows"});
   const Source source = emitted(kernel);
-  EXPECT_EQ(print(kernel.schedule), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(print(kernel.schedule), "map threads=256 vector=8");
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 1}}), 1);
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 32}}), 1);
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 33}}), 2);
@@ -162,7 +162,7 @@ TEST(CudaMap, TilesBeyondTheEdgesAreCut) {
   b.kernel.symbols["rows"] = {1, 1 << 15, 4};
   b.kernel.symbols["columns"] = {1, 1 << 15, 1};
   const Source source = emitted(b.kernel);
-  EXPECT_EQ(print(b.kernel.schedule), "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1");
+  EXPECT_EQ(print(b.kernel.schedule), "map threads=512 vector=4 tile axis=0 rows=64 columns=64");
   test::expect_lines(source.text,
                      {"fill_tile<1, 512>(t0, n1 - first_i0, n0 - first_i1, [&](int row, int column) {",
                       "const bool inside = i0 < n1 && i1 < n0;", "if (!inside) continue;", "load<4, 4>(in1 + i1)"});
@@ -178,7 +178,7 @@ TEST(CudaMap, VectorsCrossTheEndsOfOddRows) {
   b.kernel.dims = {"rows"};
   b.kernel.symbols["rows"] = {1, 1 << 15, 1};
   const Source source = emitted(b.kernel);
-  EXPECT_EQ(print(b.kernel.schedule), "map threads=256 vector=8 flat unroll=1");
+  EXPECT_EQ(print(b.kernel.schedule), "map threads=256 vector=8 flat");
   test::expect_lines(
       source.text, {"if (point + 8 <= 4097 * n0) {", "x0 = load<8, 8>(in0 + 4097 * i0 + i1);",
                     "const int past_i1 = (i1 + j) >= 4097;", "const int j_i1 = (i1 + j) - past_i1 * 4097;", "in1[j_i1]",

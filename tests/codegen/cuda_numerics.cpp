@@ -64,7 +64,10 @@ CudaKernel one_cuda_kernel(const std::string& text, const Bindings& bindings, co
   const Target target = test::cuda_target_for("sm_90a");
   result.kernel = lower(result.plan, 0, specialize(result.plan, bindings), target);
   if (auto* reduce = std::get_if<ReduceSchedule>(&result.kernel.schedule))
-    reduce->splits = std::min(reduce->splits, 3);  // a thread for each of a device's takes too long here
+    reduce->cut =
+        persistent_blocks(*reduce)
+            ? reduce->cut
+            : in_parts(std::min(parts_of(*reduce), 3));  // a thread for each of a device's takes too long here
   if (adjust) adjust(result.kernel);
   result.source = emit_cuda(result.kernel, target);
   return result;

@@ -10,13 +10,11 @@ namespace {
 ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
 
 // Fewer blocks than rows, so that each walks over several.
-Adjust walkers(int count, int ahead = 1, bool bulk = false) {
+Adjust persistent(int blocks, int stages = 1, bool bulk = false) {
   return [=](Kernel& kernel) {
     ReduceSchedule& schedule = reduce_schedule(kernel);
-    ASSERT_GT(schedule.walkers, 0) << print(kernel);
-    schedule.walkers = count;
-    schedule.ahead = ahead;
-    schedule.bulk = bulk;
+    ASSERT_TRUE(persistent_blocks(schedule)) << print(kernel);
+    schedule.cut = PersistentBlocks{blocks, stages, bulk};
   };
 }
 
@@ -40,7 +38,7 @@ std::string norm_backward(const std::string& dtype, const std::string& rows, con
 TEST(CudaOuterNumerics, GradientsOfANormAreOneKernel) {
   for (const char* dtype : {"f32", "bf16"})
     for (const int ahead : {0, 1, 2, 3}) {
-      const CudaKernel run = expect_right(norm_backward(dtype, "17", "96"), {}, walkers(5, ahead));
+      const CudaKernel run = expect_right(norm_backward(dtype, "17", "96"), {}, persistent(5, ahead));
       EXPECT_EQ(run.source.launch.grid_x.str(), "5");
       test::expect_compiles_everywhere(run.source);
     }
@@ -48,63 +46,63 @@ TEST(CudaOuterNumerics, GradientsOfANormAreOneKernel) {
 
 TEST(CudaOuterNumerics, AnyNumberOfRows) {
   for (const std::int64_t rows : {0, 1, 2, 19})
-    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4));
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, persistent(4));
   for (const std::int64_t rows : {2, 19})
-    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4, 3));
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, persistent(4, 3));
 }
 
 // Fewer rows than blocks, than slots, and more: the slots' phases come round several times.
 TEST(CudaOuterNumerics, RowsThatComeWhole) {
   for (const char* dtype : {"f32", "bf16"})
     for (const int ahead : {1, 2, 3}) {
-      const CudaKernel run = expect_right(norm_backward(dtype, "47", "96"), {}, walkers(5, ahead, true));
+      const CudaKernel run = expect_right(norm_backward(dtype, "47", "96"), {}, persistent(5, ahead, true));
       test::expect_compiles_for(run.source, {"sm_90a", "sm_100a", "sm_120"});
     }
   for (const std::int64_t rows : {2, 3, 7, 40})
-    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, walkers(4, 2, true));
+    expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, persistent(4, 2, true));
   expect_right(  // several axes are one row, kept or not
       "graph g(x: f32[3, 5, 4, 16]) {\n  s = sum(mul(x, x), axis=[2, 3], keepdims=true)\n  y = mul(x, s)\n"
       "  c = sum(x, axis=[0, 1])\n  return y, c\n}",
       {}, [](Kernel& kernel) {
-        walkers(4, 2, true)(kernel);
-        reduce_schedule(kernel).keep_reads = true;
+        persistent(4, 2, true)(kernel);
+        reduce_schedule(kernel).cache.keep_reads = true;
       });
 }
 
 TEST(CudaOuterNumerics, RowsInSharedMemoryThatThreadsDoNotFill) {
   expect_right(norm_backward("bf16", "14", "1288"), {}, [](Kernel& kernel) {
-    walkers(3, 2)(kernel);
-    reduce_schedule(kernel).threads = 64;
-    reduce_schedule(kernel).row_elements = 24;
+    persistent(3, 2)(kernel);
+    reduce_schedule(kernel).team.threads = 64;
+    reduce_schedule(kernel).keep = InRegisters{24};
   });
   expect_right(norm_backward("bf16", "14", "1288"), {}, [](Kernel& kernel) {
-    walkers(3, 2, true)(kernel);
-    reduce_schedule(kernel).threads = 64;
-    reduce_schedule(kernel).row_elements = 24;
+    persistent(3, 2, true)(kernel);
+    reduce_schedule(kernel).team.threads = 64;
+    reduce_schedule(kernel).keep = InRegisters{24};
   });
 }
 
 TEST(CudaOuterNumerics, RowsThatNoVectorDivides) {
-  const CudaKernel run = expect_right(norm_backward("bf16", "9", "77"), {}, walkers(2));
+  const CudaKernel run = expect_right(norm_backward("bf16", "9", "77"), {}, persistent(2));
   EXPECT_EQ(reduce_schedule(const_cast<Kernel&>(run.kernel)).vector, 1);
   expect_right(norm_backward("bf16", "9", "1300"), {}, [](Kernel& kernel) {  // several vectors a thread, the last short
-    walkers(2)(kernel);
-    reduce_schedule(kernel).threads = 32;
-    reduce_schedule(kernel).row_elements = 44;
+    persistent(2)(kernel);
+    reduce_schedule(kernel).team.threads = 32;
+    reduce_schedule(kernel).keep = InRegisters{44};
   });
 }
 
 TEST(CudaOuterNumerics, OneReductionARow) {  // its buffer is used again by the next row
   const CudaKernel run = expect_right(
       "graph g(x: f32[23, 64]) { r = max(x, axis=1, keepdims=true); c = sum(x, axis=0); return sub(x, r), c }", {},
-      walkers(3));
+      persistent(3));
   test::expect_lines(run.source.text,
                      {"part1[2][", "leave_warps(part1[turn], a1,", "__syncthreads();", "combine_warps<", "turn ^= 1;"});
 }
 
 TEST(CudaOuterNumerics, WhatARowsReductionsMakeIsReducedOverRows) {
   const CudaKernel run =
-      expect_right("graph g(x: f32[11, 64]) { y = softmax(x); c = sum(y, axis=0); return y, c }", {}, walkers(3));
+      expect_right("graph g(x: f32[11, 64]) { y = softmax(x); c = sum(y, axis=0); return y, c }", {}, persistent(3));
   test::expect_compiles_everywhere(run.source);
 }
 
@@ -113,7 +111,7 @@ TEST(CudaOuterNumerics, EveryReduction) {
     expect_right("graph g(x: " + std::string(dtype) +
                      "[13, 48]) {\n  r = sum(x, axis=1)\n  a = sum(x, axis=0)\n  b = max(x, axis=0)\n  c = min(x, "
                      "axis=0)\n  d = argmax(x, axis=0)\n  e = prod(x, axis=0)\n  return r, a, b, c, d, e\n}",
-                 {}, walkers(4));
+                 {}, persistent(4));
   }
 }
 
@@ -121,7 +119,7 @@ TEST(CudaOuterNumerics, SeveralAxesOnBothSides) {
   expect_right(
       "graph g(x: f32[3, 5, 4, 16], w: f32[4, 16]) {\n  s = sum(mul(x, w), axis=[2, 3], keepdims=true)\n"
       "  y = mul(x, s)\n  c = sum(mul(x, s), axis=[0, 1])\n  d = add(c, w)\n  return y, c, d\n}",
-      {}, walkers(4));
+      {}, persistent(4));
 }
 
 }  // namespace

@@ -59,10 +59,12 @@ const Target kTarget = test::cuda_target_for("sm_90a");
 
 TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
   const auto schedule_of = [](int columns) { return print(norm_backward(columns, kTarget).schedule); };
-  EXPECT_EQ(schedule_of(1024),
-            "reduce mapping=block threads=128 vector=8 persistent row_elements=8 walkers=1056 ahead=1");
+  EXPECT_EQ(
+      schedule_of(1024),
+      "reduce team=block threads=128 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=1056 stages=1");
   EXPECT_EQ(schedule_of(4096),
-            "reduce mapping=block threads=256 vector=8 streaming persistent row_elements=16 walkers=264 ahead=2");
+            "reduce team=block threads=256 vector=8 keep=registers elements=16 cut=persistent_blocks blocks=264 "
+            "stages=2 streaming");
 }
 
 // Of two reductions over the rows one block on a multiprocessor does not keep up, and there are no bulk copies before
@@ -70,14 +72,16 @@ TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
 TEST(CudaOuter, OneBlockWhereRowsComeWhole) {
   const auto schedule_of = [](const Target& target) { return print(rms_norm_backward(target).schedule); };
   EXPECT_EQ(schedule_of(kTarget),
-            "reduce mapping=block threads=512 vector=8 streaming keep_reads persistent row_elements=8 walkers=132 "
-            "ahead=2 bulk");
+            "reduce team=block threads=512 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=132 "
+            "stages=2 bulk streaming keep_reads");
   Target without = kTarget;
   without.may.bulk_copies = false;
   EXPECT_EQ(schedule_of(without),
-            "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=264 ahead=2");
+            "reduce team=block threads=128 vector=8 keep=registers elements=32 cut=persistent_blocks blocks=264 "
+            "stages=2 streaming");
   EXPECT_EQ(schedule_of(test::cuda_target_for("sm_80")),
-            "reduce mapping=block threads=128 vector=8 streaming persistent row_elements=32 walkers=216 ahead=2");
+            "reduce team=block threads=128 vector=8 keep=registers elements=32 cut=persistent_blocks blocks=216 "
+            "stages=2 streaming");
 }
 
 // Of 32 threads, fewer blocks than threads would allow: the compiler warns of more.
@@ -85,7 +89,8 @@ TEST(CudaOuter, NoMoreBlocksThanAMultiprocessorHolds) {
   for (const auto& [arch, most] : {std::pair("sm_75", 16), std::pair("sm_90a", 32), std::pair("sm_120", 24)}) {
     const Target target = test::cuda_target_for(arch);
     const Kernel kernel = norm_backward(64, target);
-    EXPECT_LE(std::get<ReduceSchedule>(kernel.schedule).walkers, most * target.multiprocessors) << arch;
+    EXPECT_LE(persistent_blocks(std::get<ReduceSchedule>(kernel.schedule))->blocks, most * target.multiprocessors)
+        << arch;
     test::expect_compiles_for(emit_cuda(kernel, target), {arch});
   }
 }
@@ -102,7 +107,7 @@ TEST(CudaOuter, OneBarrierARow) {
 // What was loaded is not touched before its row: taking its words apart would wait for them.
 TEST(CudaOuter, TheNextRowWaitsInTheWordsOfItsLoads) {
   Kernel kernel = norm_backward(4096, kTarget);
-  std::get<ReduceSchedule>(kernel.schedule).ahead = 1;
+  std::get<PersistentBlocks>(std::get<ReduceSchedule>(kernel.schedule).cut).stages = 1;
   const std::string text = emit_cuda(kernel, kTarget).text;
   test::expect_lines(text, {"under_way<bf16, 8, 8> next", "for (u32 row = blockIdx.x; row < 16384; row += 264) {",
                             "= arrived(next", "const u32 ahead = min(row + 264, (u32)16384 - 1);", "= load_now<8, 8>(",
@@ -169,11 +174,12 @@ TEST(CudaOuter, EveryCandidateCompiles) {
     Kernel kernel = norm_backward(2048, target);
     const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
     const auto shared = std::count_if(candidates.begin(), candidates.end(), [](const Schedule& schedule) {
-      return std::get<ReduceSchedule>(schedule).ahead > 1;
+      return persistent_blocks(std::get<ReduceSchedule>(schedule))->stages > 1;
     });
     EXPECT_EQ(shared > 0, target.sm >= 80);  // asynchronous copies
-    const auto whole = std::count_if(candidates.begin(), candidates.end(),
-                                     [](const Schedule& schedule) { return std::get<ReduceSchedule>(schedule).bulk; });
+    const auto whole = std::count_if(candidates.begin(), candidates.end(), [](const Schedule& schedule) {
+      return persistent_blocks(std::get<ReduceSchedule>(schedule))->bulk;
+    });
     EXPECT_EQ(whole > 0, target.sm >= 90);
     const auto nvrtc = test::installed_nvrtc();
     for (const Schedule& schedule : candidates) {

@@ -12,8 +12,8 @@ const ReduceSchedule& schedule_of(const CudaKernel& run) { return std::get<Reduc
 // A block of a warp for a row: the smallest that has the parts of larger ones.
 ReduceSchedule& by_blocks(Kernel& kernel) {
   ReduceSchedule& schedule = reduce_schedule(kernel);
-  schedule.mapping = RowMapping::block;
-  schedule.threads = 32;
+  schedule.team.mapping = RowMapping::block;
+  schedule.team.threads = 32;
   return schedule;
 }
 
@@ -35,25 +35,25 @@ INSTANTIATE_TEST_SUITE_P(CudaNumerics, CudaReduceOfDType, testing::ValuesIn(kAll
 
 TEST_P(CudaReduceOfDType, ReductionsByAWarp) {
   const CudaKernel run = expect_right(all_reductions(GetParam(), "[rows, 48]", ", axis=1"), {{"rows", 5}});
-  EXPECT_EQ(schedule_of(run).mapping, RowMapping::warp);
+  EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::warp);
   test::expect_compiles_everywhere(run.source);
 }
 
 TEST(CudaReduceNumerics, ReductionsByABlock) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::i8}) {
     const CudaKernel run = expect_right(all_reductions(dtype, "[rows, 5001]", ", axis=1"), {{"rows", 2}});
-    EXPECT_EQ(schedule_of(run).mapping, RowMapping::block);
+    EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::block);
   }
 }
 
 TEST(CudaReduceNumerics, ReductionsByAThread) {
   const CudaKernel run = expect_right(all_reductions(DType::f32, "[rows, 2]", ", axis=1"), {{"rows", 150}});
-  EXPECT_EQ(schedule_of(run).mapping, RowMapping::thread);
+  EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::thread);
 }
 
 TEST(CudaReduceNumerics, ReductionsAlongColumns) {
   const CudaKernel run = expect_right(all_reductions(DType::f32, "[19, columns]", ", axis=0"), {{"columns", 45}});
-  EXPECT_EQ(schedule_of(run).mapping, RowMapping::column);
+  EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::column);
   test::expect_compiles_everywhere(run.source);
 }
 
@@ -71,8 +71,8 @@ TEST(CudaReduceNumerics, ColumnsThatAreReadAgainStayInRegisters) {
     SCOPED_TRACE(text);
     const CudaKernel run =
         expect_right(text, text.find("rows") == std::string::npos ? Bindings{} : Bindings{{"rows", 2}});
-    EXPECT_EQ(schedule_of(run).mapping, RowMapping::column);
-    EXPECT_TRUE(schedule_of(run).persistent);
+    EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::column);
+    EXPECT_TRUE(holds_rows(schedule_of(run)));
     test::expect_compiles_everywhere(run.source);
   }
 }
@@ -94,7 +94,7 @@ TEST(CudaReduceNumerics, EveryTeamOfShortRowsAndOfColumnsIsRight) {
     int teams = 0;
     for (const Schedule& candidate : candidate_schedules(lowered.kernel, test::cuda_target_for("sm_90a"))) {
       const auto& reduce = std::get<ReduceSchedule>(candidate);
-      if (reduce.mapping == RowMapping::column ? !reduce.persistent : reduce.threads > 128) continue;
+      if (reduce.team.mapping == RowMapping::column ? !holds_rows(reduce) : reduce.team.threads > 128) continue;
       SCOPED_TRACE(print(candidate));
       expect_right(text, {}, [&](Kernel& kernel) { kernel.schedule = candidate; });
       ++teams;
@@ -126,8 +126,8 @@ TEST(CudaReduceNumerics, RowsInRegistersOrReadAgain) {
   const std::string text =
       "graph g(x: bf16[rows, 512], w: bf16[512], b: bf16[512]) { y = layer_norm(x, w, b); return y }";
   const CudaKernel run = expect_right(text, {{"rows", 3}});
-  EXPECT_TRUE(schedule_of(run).persistent);
-  expect_right(text, {{"rows", 3}}, [](Kernel& kernel) { reduce_schedule(kernel).persistent = false; });
+  EXPECT_TRUE(holds_rows(schedule_of(run)));
+  expect_right(text, {{"rows", 3}}, [](Kernel& kernel) { reduce_schedule(kernel).keep = Reread{}; });
 }
 
 TEST(CudaReduceNumerics, NormsWithWhatSurroundsThem) {
@@ -151,7 +151,7 @@ TEST(CudaReduceNumerics, StatisticsStoredBesideTheRowsThatNeedThem) {
 }
 
 TEST(CudaReduceNumerics, PartsOfRowsAreCombinedByASecondFunction) {
-  const auto in_parts = [](Kernel& kernel) { by_blocks(kernel).splits = 3; };
+  const auto in_parts = [](Kernel& kernel) { by_blocks(kernel).cut = Splits{3}; };
   for (const DType dtype : {DType::f32, DType::i8}) {
     const CudaKernel run = expect_right(all_reductions(dtype, "[3, 1501]", ", axis=1"), {}, in_parts);
     EXPECT_FALSE(run.source.finish_entry.empty());
@@ -163,9 +163,9 @@ TEST(CudaReduceNumerics, PartsOfRowsAreCombinedByASecondFunction) {
 
 TEST(CudaReduceNumerics, ColumnsInVectorsAndParts) {
   const auto in_parts = [](Kernel& kernel) {
-    EXPECT_EQ(reduce_schedule(kernel).mapping, RowMapping::column);
-    reduce_schedule(kernel).threads = 64;
-    reduce_schedule(kernel).splits = 2;
+    EXPECT_EQ(reduce_schedule(kernel).team.mapping, RowMapping::column);
+    reduce_schedule(kernel).team.threads = 64;
+    reduce_schedule(kernel).cut = Splits{2};
   };
   for (const DType dtype : {DType::f64, DType::u8}) {
     const CudaKernel run = expect_right(all_reductions(dtype, "[37, 24]", ", axis=0"), {}, in_parts);
@@ -181,9 +181,8 @@ TEST(CudaReduceNumerics, ColumnsInVectorsAndParts) {
 
 TEST(CudaReduceNumerics, RowsThatVectorsDoNotDivideArePeeled) {
   const auto again = [](Kernel& kernel) {
-    reduce_schedule(kernel).persistent = false;
-    reduce_schedule(kernel).unroll = 2;
-    reduce_schedule(kernel).threads = 64;
+    reduce_schedule(kernel).keep = Reread{.unroll = 2};
+    reduce_schedule(kernel).team.threads = 64;
   };
   for (const char* columns : {"257", "1002"})
     for (const char* dtype : {"f32", "bf16"}) {
@@ -212,14 +211,14 @@ TEST(CudaReduceNumerics, RowsOfAGatheredTable) {  // where a row begins is known
 
 TEST(CudaReduceNumerics, ColumnsThatVectorsDoNotDivideArePeeled) {
   const auto peeled = [](Kernel& kernel) {
-    EXPECT_EQ(reduce_schedule(kernel).mapping, RowMapping::column);
+    EXPECT_EQ(reduce_schedule(kernel).team.mapping, RowMapping::column);
     ReduceSchedule& schedule = reduce_schedule(kernel);
     schedule.peeled = true;
-    schedule.threads = 32;
-    schedule.columns = 4;
+    schedule.team.threads = 32;
+    schedule.team.columns = 4;
     schedule.vector = 8;
-    schedule.splits = 16;
-    schedule.unroll = 2;
+    schedule.keep = Reread{.unroll = 2};
+    schedule.cut = Splits{16};
   };
   for (const char* shape : {"[61, 83]", "[5, 9]", "[200, 12]"})
     expect_right(all_reductions(DType::bf16, shape, ", axis=0"), {}, peeled);
@@ -235,11 +234,8 @@ TEST(CudaReduceNumerics, ColumnsThatVectorsDoNotDivideArePeeled) {
 TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
   const auto of_two = [](Kernel& kernel) {
     ReduceSchedule& schedule = by_blocks(kernel);
-    schedule.cluster = 2;
-    schedule.online = false;
-    schedule.unroll = 1;
-    schedule.row_elements = 32;
-    schedule.persistent = true;
+    schedule.team.cluster = 2;
+    schedule.keep = InRegisters{32};
   };
   for (const char* columns : {"1024", "1999"}) {
     const std::string shape = std::string("[3, ") + columns + "]";
@@ -255,15 +251,11 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
 }
 
 TEST(CudaReduceNumerics, RowsInSharedMemory) {
-  const auto shared = [](int row_elements, int shared_elements, int cluster) {
+  const auto shared = [](int elements, int in_shared, int cluster) {
     return [=](Kernel& kernel) {
       ReduceSchedule& schedule = by_blocks(kernel);
-      schedule.online = false;
-      schedule.unroll = 1;
-      schedule.persistent = true;
-      schedule.row_elements = row_elements;
-      schedule.shared_elements = shared_elements;
-      schedule.cluster = cluster;
+      schedule.keep = InShared{elements, in_shared};
+      schedule.team.cluster = cluster;
     };
   };
   for (const char* columns : {"760", "761"})  // of whole vectors, and peeled
@@ -289,19 +281,18 @@ TEST(CudaReduceNumerics, LongRowsAsTheyAreScheduled) {
     return schedule_of(run);
   };
   const ReduceSchedule mixed = in_shared_memory("graph g(x: bf16[2, 60001]) { y = softmax(x); return y }");
-  EXPECT_TRUE(mixed.peeled && mixed.shared_elements < mixed.row_elements);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").threads, 1024);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").cluster, 2);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").cluster, 1);
+  EXPECT_TRUE(mixed.peeled && shared_elements(mixed) < held_elements(mixed));
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").team.threads, 1024);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").team.cluster, 2);
+  EXPECT_EQ(
+      in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").team.cluster, 1);
 }
 
 TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
   const auto online = [](int unroll) {
     return [unroll](Kernel& kernel) {
       ReduceSchedule& schedule = reduce_schedule(kernel);
-      schedule.persistent = false;
-      schedule.online = true;
-      schedule.unroll = unroll;
+      schedule.keep = Reread{true, unroll};
     };
   };
   for (const auto& [columns, unroll] : {std::pair{"600", 1}, {"1003", 4}}) {

@@ -60,7 +60,7 @@ Kernel one_reduction(Op op, DType from, DType to, const Dim& columns) {
 TEST(CudaReduce, ReadsAsIfWritten) {
   Kernel kernel = softmax(DType::bf16, 1024);
   const Source source = emitted(kernel);
-  EXPECT_EQ(print(kernel.schedule), "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=32");
+  EXPECT_EQ(print(kernel.schedule), "reduce team=warp threads=128 vector=8 keep=registers elements=32");
   EXPECT_EQ(
       test::kernel_part(source.text),
       R"(extern "C" __global__ void __launch_bounds__(128) reduce(const bf16* __restrict__ in0, bf16* __restrict__ out0, i64 dim0) {
@@ -121,7 +121,7 @@ TEST(CudaReduce, LongRowsAreReadAgainWhereNoCopyIsAsynchronous) {
   Kernel kernel = softmax(DType::bf16, 50304);
   const Target target = test::cuda_target_for("sm_75");
   kernel.schedule = choose_schedule(kernel, target);
-  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8 unroll=8");
+  EXPECT_EQ(print(kernel.schedule), "reduce team=block threads=512 vector=8 unroll=8");
   const Source source = emit_cuda(kernel, target);
   test::expect_compiles_for(source, {"sm_75"});
   test::expect_lines(source.text,
@@ -135,13 +135,13 @@ TEST(CudaReduce, AClusterMayHoldRowsThatNoBlockHolds) {
   Kernel kernel = softmax(DType::bf16, 65536);
   const auto clusters_of = [&](const Target& target) {
     std::vector<Schedule> candidates = candidate_schedules(kernel, target);
-    std::erase_if(candidates, [](const Schedule& each) { return std::get<ReduceSchedule>(each).cluster == 1; });
+    std::erase_if(candidates, [](const Schedule& each) { return std::get<ReduceSchedule>(each).team.cluster == 1; });
     return candidates;
   };
   EXPECT_TRUE(clusters_of(test::cuda_target_for("sm_80")).empty());
   const Target target = test::cuda_target_for("sm_90a");
   kernel.schedule = clusters_of(target).at(0);
-  EXPECT_EQ(print(kernel.schedule), "reduce mapping=block threads=512 vector=8 cluster=4 persistent row_elements=32");
+  EXPECT_EQ(print(kernel.schedule), "reduce team=block threads=512 cluster=4 vector=8 keep=registers elements=32");
   const Source source = emit_cuda(kernel, target);
   test::expect_compiles_for(source, {"sm_90a", "sm_100a", "sm_120"});
   test::expect_lines(
@@ -156,7 +156,7 @@ TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});
   b.store(y, Index(0), b.reduce(Op::sum, b.load(x, Index::axis(0)), DType::f32));
   const Source source = emitted(b.kernel);
-  EXPECT_EQ(print(b.kernel.schedule), "reduce mapping=block threads=512 vector=4 unroll=8 splits=264");
+  EXPECT_EQ(print(b.kernel.schedule), "reduce team=block threads=512 vector=4 unroll=8 cut=splits parts=264");
   test::expect_lines(
       source.text,
       {"const int part = blockIdx.x % 264;", "for (int block = begin + member * 4; block < end;",
@@ -173,15 +173,14 @@ TEST(CudaReduce, TeamsFitTheRow) {
     emitted(kernel);
     return print(kernel.schedule);
   };
-  EXPECT_EQ(schedule_of(8), "reduce mapping=thread threads=128 vector=8 persistent row_elements=8");
-  EXPECT_EQ(schedule_of(64), "reduce mapping=warp threads=128 vector=8 lanes=4 persistent row_elements=16");
-  EXPECT_EQ(schedule_of(100), "reduce mapping=warp threads=128 vector=4 lanes=8 persistent row_elements=16");
-  EXPECT_EQ(schedule_of(4096), "reduce mapping=block threads=128 vector=8 persistent row_elements=32");
-  EXPECT_EQ(schedule_of(4097), "reduce mapping=block threads=128 vector=8 peeled persistent row_elements=32");
-  EXPECT_EQ(
-      schedule_of(50257),
-      "reduce mapping=block threads=512 vector=8 peeled persistent row_elements=104 shared_elements=104 resident=2");
-  EXPECT_EQ(schedule_of(rows), "reduce mapping=block threads=512 vector=8 peeled unroll=4");
+  EXPECT_EQ(schedule_of(8), "reduce team=thread threads=128 vector=8 keep=registers elements=8");
+  EXPECT_EQ(schedule_of(64), "reduce team=warp threads=128 lanes=4 vector=8 keep=registers elements=16");
+  EXPECT_EQ(schedule_of(100), "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16");
+  EXPECT_EQ(schedule_of(4096), "reduce team=block threads=128 vector=8 keep=registers elements=32");
+  EXPECT_EQ(schedule_of(4097), "reduce team=block threads=128 vector=8 peeled keep=registers elements=32");
+  EXPECT_EQ(schedule_of(50257),
+            "reduce team=block threads=512 vector=8 peeled keep=shared elements=104 shared=104 least_blocks=2");
+  EXPECT_EQ(schedule_of(rows), "reduce team=block threads=512 vector=8 peeled unroll=4");
 }
 
 // The kernel of a graph with the first of its candidates that `wanted` takes.
@@ -203,8 +202,8 @@ Source with_candidate(const std::string& text, const std::function<bool(const Re
 TEST(CudaReduce, LongRowsMayLieInSharedMemory) {
   const auto shared = [](int threads, int cluster) {
     return [=](const ReduceSchedule& s) {
-      return s.shared_elements > 0 && s.threads == threads && s.cluster == cluster &&
-             s.shared_elements < s.row_elements;
+      return shared_elements(s) > 0 && s.team.threads == threads && s.team.cluster == cluster &&
+             shared_elements(s) < held_elements(s);
     };
   };
   const Source one = with_candidate("graph g(x: bf16[64, 65536]) { y = softmax(x)\nreturn y }", shared(512, 1));
@@ -223,8 +222,9 @@ TEST(CudaReduce, SharedMemoryHoldsWhatSeveralSweepsLoad) {
   const auto has_shared = [&](const std::string& text) {
     const ir::Plan plan = ir::make_plan(ir::parse(text), {});
     const std::vector<Schedule> candidates = candidate_schedules(lower(plan, 0, unspecialized(plan), target), target);
-    return std::any_of(candidates.begin(), candidates.end(),
-                       [](const Schedule& schedule) { return std::get<ReduceSchedule>(schedule).shared_elements > 0; });
+    return std::any_of(candidates.begin(), candidates.end(), [](const Schedule& schedule) {
+      return shared_elements(std::get<ReduceSchedule>(schedule)) > 0;
+    });
   };
   EXPECT_TRUE(has_shared("graph g(x: bf16[64, 65536]) { y = softmax(x)\nreturn y }"));
   EXPECT_FALSE(has_shared("graph g(x: f32[64, 65536], r: f32[64, 65536]) { y = softmax(add(x, r))\nreturn y }"));
@@ -248,7 +248,7 @@ TEST(CudaReduce, ASoftmaxDividesByTheReciprocalOfItsSum) {
 TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
   const Source source =
       with_candidate("graph g(x: bf16[16384, 4097]) { y = sum(x, axis=0)\nreturn y }",
-                     [](const ReduceSchedule& s) { return s.mapping == RowMapping::column && s.peeled; });
+                     [](const ReduceSchedule& s) { return s.team.mapping == RowMapping::column && s.peeled; });
   test::expect_lines(source.text,
                      {"const int phase = part % 8;", "const int head = (int)(-(u32)(",
                       "const bool inside = i0 < 4097 && (place >= 8 || place < head);",
@@ -259,7 +259,7 @@ TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
 // The compiler would keep registers for a second turn, whose bounds it does not know.
 TEST(CudaReduce, RowsOfOneTurnAreNoLoop) {
   const auto one_vector = [](const ReduceSchedule& s) {
-    return s.mapping == RowMapping::block && s.threads == 512 && s.unroll == 1;
+    return s.team.mapping == RowMapping::block && s.team.threads == 512 && unroll_of(s) == 1;
   };
   test::expect_lines(with_candidate("graph g(x: bf16[16384, 4103]) { y = sum(x, axis=1)\nreturn y }", one_vector).text,
                      {"if (const int r0 = head + member * 8; r0 < tail) {"});

@@ -20,9 +20,9 @@ std::string chosen(const std::string& text) {
 
 TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming keep_reads");
+            "map threads=512 vector=8 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=4 unroll=1 streaming keep_reads");
+            "map threads=512 vector=4 streaming keep_reads");
 }
 
 // Less than a block for each of 132 multiprocessors: threads wait for what they compute, so that more of them get less.
@@ -30,28 +30,27 @@ TEST(MapSchedule, FewPointsAreSharedOutAmongTheMultiprocessors) {
   const auto of_points = [](const std::string& type, const std::string& y) {
     return chosen("graph g(x: " + type + ") { y = " + y + "; return y }");
   };
-  EXPECT_EQ(of_points("bf16[524288]", "tanh(x)"), "map threads=256 vector=8 unroll=1");
-  EXPECT_EQ(of_points("bf16[135168]", "tanh(x)"), "map threads=128 vector=8 unroll=1");
-  EXPECT_EQ(of_points("bf16[67584]", "tanh(x)"), "map threads=128 vector=4 unroll=1");
-  EXPECT_EQ(of_points("bf16[65536]", "tanh(x)"), "map threads=128 vector=2 unroll=1");
-  EXPECT_EQ(of_points("f32[64]", "tanh(x)"), "map threads=128 vector=2 unroll=1");
-  EXPECT_EQ(of_points("f8e5m2[64]", "tanh(x)"), "map threads=128 vector=4 unroll=1");
+  EXPECT_EQ(of_points("bf16[524288]", "tanh(x)"), "map threads=256 vector=8");
+  EXPECT_EQ(of_points("bf16[135168]", "tanh(x)"), "map threads=128 vector=8");
+  EXPECT_EQ(of_points("bf16[67584]", "tanh(x)"), "map threads=128 vector=4");
+  EXPECT_EQ(of_points("bf16[65536]", "tanh(x)"), "map threads=128 vector=2");
+  EXPECT_EQ(of_points("f32[64]", "tanh(x)"), "map threads=128 vector=2");
+  EXPECT_EQ(of_points("f8e5m2[64]", "tanh(x)"), "map threads=128 vector=4");
   // little to compute: what is moved decides; random numbers are drawn four at a time
-  EXPECT_EQ(of_points("bf16[65536]", "neg(x)"), "map threads=128 vector=8 unroll=1");
+  EXPECT_EQ(of_points("bf16[65536]", "neg(x)"), "map threads=128 vector=8");
   EXPECT_EQ(chosen("graph g(s: i64, x: f32[4096]) { y = tanh(dropout(x, s, p=0.1)); return y }"),
-            "map threads=128 vector=4 unroll=1");
+            "map threads=128 vector=4");
 }
 
 // What others left in the caches need not be written back for it, which shows in between: neither where all fits, nor
 // where it is little of what is moved.
 TEST(MapSchedule, StreamsAboutAsLargeAsTheCachesPassThemBy) {
-  EXPECT_EQ(chosen("graph g(x: bf16[2097152]) { y = tanh(x); return y }"), "map threads=256 vector=8 unroll=1");
-  EXPECT_EQ(chosen("graph g(x: bf16[8388608]) { y = tanh(x); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming_loads");
+  EXPECT_EQ(chosen("graph g(x: bf16[2097152]) { y = tanh(x); return y }"), "map threads=256 vector=8");
+  EXPECT_EQ(chosen("graph g(x: bf16[8388608]) { y = tanh(x); return y }"), "map threads=256 vector=8 streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[16777216]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming streaming_loads");
+            "map threads=512 vector=8 streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[33554432]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming keep_reads");
+            "map threads=512 vector=8 streaming keep_reads");
 }
 
 // Not where an element costs more than its bytes, or where blocks of one vector run at once anyway.
@@ -60,45 +59,45 @@ TEST(MapSchedule, AFewMoreBlocksThanRunAtOnceBecomeFewerOfMoreVectors) {
     return chosen("graph g(x: bf16[" + std::to_string(batch) + ", 1024, 12, 64]) {\n" +
                   "  y = transpose(x, perm=[0, 2, 1, 3]); return y }");
   };
-  EXPECT_EQ(permuted(2), "map threads=256 vector=8 unroll=1");
+  EXPECT_EQ(permuted(2), "map threads=256 vector=8");
   EXPECT_EQ(permuted(8), "map threads=256 vector=8 unroll=4 streaming_loads");
-  EXPECT_EQ(permuted(16), "map threads=512 vector=8 unroll=1 streaming streaming_loads");
+  EXPECT_EQ(permuted(16), "map threads=512 vector=8 streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[8, 1024, 12, 64]) { y = exp(transpose(x, perm=[0, 2, 1, 3])); return y }"),
-            "map threads=256 vector=8 unroll=1 streaming_loads");
+            "map threads=256 vector=8 streaming_loads");
 }
 
 TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192], z: bf16[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=4 unroll=1 keep_reads");
+            "map threads=256 vector=4 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f16[8192, 8192], z: f16[8192, 8192]) { y = mul(silu(x), z); return y }"),
-            "map threads=256 vector=4 unroll=1 keep_reads");
+            "map threads=256 vector=4 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192], z: f32[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=2 unroll=1 keep_reads");
+            "map threads=256 vector=2 keep_reads");
   // hardly beyond the caches, within them, and of unknown size
   EXPECT_EQ(chosen("graph g(x: bf16[8388608], z: bf16[8388608]) { y = add(x, z); return y }"),
-            "map threads=256 vector=8 unroll=1 keep_reads");
+            "map threads=256 vector=8 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=4");
   EXPECT_EQ(chosen("graph g(x: bf16[n, 2048], z: bf16[n, 2048]) { y = add(x, z); return y }"),
-            "map threads=256 vector=8 unroll=1");
+            "map threads=256 vector=8");
 }
 
 // Two elements a thread took twice the time.
 TEST(MapSchedule, FourRandomNumbersAreDrawnAtOnce) {
   EXPECT_EQ(chosen("graph g(s: i64, x: f32[16384, 4096], r: f32[16384, 4096]) {\n"
                    "  y = add(dropout(x, s, p=0.1), r)\n  return y\n}"),
-            "map threads=256 vector=4 unroll=1 keep_reads");
+            "map threads=256 vector=4 keep_reads");
 }
 
 // A row of factors comes from the caches, and the turned half of a rotation from the lines that are there already.
 TEST(MapSchedule, BroadcastAndShiftedOperandsAreNoStreams) {
   EXPECT_EQ(chosen("graph g(x: bf16[16384, 4096], b: bf16[4096], c: bf16[4096]) { y = add(mul(x, b), c); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming keep_reads");
+            "map threads=512 vector=8 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[128, 4096, 128], c: bf16[4096, 128], s: bf16[4096, 128]) {\n"
                    "  low = slice(x, axis=-1, start=[0], stop=[64])\n"
                    "  high = slice(x, axis=-1, start=[64], stop=[128])\n"
                    "  y = add(mul(x, c), mul(concat(neg(high), low, axis=-1), s))\n  return y\n}"),
-            "map threads=512 vector=8 unroll=1 streaming keep_reads");
+            "map threads=512 vector=8 streaming keep_reads");
 }
 
 std::string gather_and_add(int batch, int sequence, const std::string& shared) {
@@ -116,26 +115,26 @@ TEST(MapSchedule, VectorsAreSpreadAlongABatchThatSharesMoreThanTheCachesKeep) {
   // as far as the batch goes
   EXPECT_EQ(chosen(gather_and_add(12, 4096, "4096, 1024")),
             "map threads=128 vector=8 unroll=4 spread streaming streaming_loads");
-  EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")), "map threads=512 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")), "map threads=512 vector=8 streaming");
   // 6 MB pass; nothing is shared but a row, or nothing at all
-  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=512 vector=8 unroll=1 streaming");
-  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=512 vector=8 unroll=1 streaming");
+  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=512 vector=8 streaming");
+  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=512 vector=8 streaming");
   EXPECT_EQ(chosen("graph g(i: i64[65536], t: bf16[50257, 1024]) { y = exp(take(t, i, axis=0)); return y }"),
-            "map threads=512 vector=8 unroll=1 streaming");
+            "map threads=512 vector=8 streaming");
 }
 
 TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
   EXPECT_EQ(chosen("graph g(x: bf16[4095, 4097]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x128 tile_vector=1 tile_shift");
+            "map threads=512 vector=8 tile axis=0 rows=64 columns=128 shift");
   EXPECT_EQ(chosen("graph g(x: f32[4095, 4097]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 tile_shift");
+            "map threads=512 vector=4 tile axis=0 rows=64 columns=64 shift");
   // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
   EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=8 unroll=1 tile_axis=0 tile=64x64 tile_vector=8 keep_reads");
+            "map threads=512 vector=8 tile axis=0 rows=64 columns=64 tile_vector=8 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[4096, 4097]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=4 unroll=1 tile_axis=0 tile=64x64 tile_vector=1 keep_reads");
+            "map threads=512 vector=4 tile axis=0 rows=64 columns=64 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[511, 513]) { y = add(transpose(x), 1); return y }"),
-            "map threads=256 vector=1 unroll=1 tile_axis=0 tile=32x32 tile_vector=1");
+            "map threads=256 vector=1 tile axis=0 rows=32 columns=32");
 }
 
 // The tuner tries what the heuristics would have chosen otherwise, too.
@@ -146,7 +145,7 @@ TEST(MapSchedule, TheCandidatesOfSpreadVectorsHoldPlainOnes) {
   for (const Schedule& candidate : candidate_schedules(lower(plan, 0, unspecialized(plan), target), target))
     texts.push_back(print(candidate));
   const auto tried = [&](const std::string& text) { return std::count(texts.begin(), texts.end(), text) == 1; };
-  EXPECT_TRUE(tried("map threads=256 vector=8 unroll=1 streaming"));
+  EXPECT_TRUE(tried("map threads=256 vector=8 streaming"));
   EXPECT_TRUE(tried("map threads=128 vector=8 unroll=4 spread streaming streaming_loads"));
   EXPECT_TRUE(tried("map threads=256 vector=8 unroll=8 spread streaming streaming_loads"));
 }

@@ -23,27 +23,27 @@ std::string chosen(const std::string& text, const std::string& arch = "sm_90a") 
 
 TEST(ReduceSchedule, RowsThatRegistersHoldStayThere) {
   EXPECT_EQ(chosen("x: bf16[64, 6144]) { y = softmax(x)"),
-            "reduce mapping=block threads=256 vector=8 persistent row_elements=24");
+            "reduce team=block threads=256 vector=8 keep=registers elements=24");
   EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)", "sm_75"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=64");
+            "reduce team=block threads=512 vector=8 keep=registers elements=64");
 }
 
 // Few large rows are under way at once: 64 KB or so on a multiprocessor.
 TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
   EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=16");
+            "reduce team=block threads=512 vector=8 keep=registers elements=16");
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=32");
+            "reduce team=block threads=512 vector=8 keep=registers elements=32");
   EXPECT_EQ(chosen("x: f32[1024, 8192]) { y = softmax(x)"),
-            "reduce mapping=block threads=256 vector=4 keep_reads persistent row_elements=32 at_most=2");
+            "reduce team=block threads=256 vector=4 keep=registers elements=32 keep_reads most_blocks=2");
   EXPECT_EQ(chosen("x: f32[1024, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=4 keep_reads persistent row_elements=32 at_most=1");
+            "reduce team=block threads=512 vector=4 keep=registers elements=32 keep_reads most_blocks=1");
   // Of so few rows no multiprocessor has many; kernels that ask for shared memory share no launch.
   EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
-            "reduce mapping=block threads=512 vector=4 persistent row_elements=32");
+            "reduce team=block threads=512 vector=4 keep=registers elements=32");
   // The L1 is for the weights.
   EXPECT_EQ(chosen("x: f32[64, 16384], w: f32[16384]) { y = layer_norm(x, w)"),
-            "reduce mapping=block threads=1024 vector=4 persistent row_elements=16");
+            "reduce team=block threads=1024 vector=4 keep=registers elements=16");
 }
 
 // A multiprocessor of an H100 has 228 KB of shared memory, of which each block takes 1 KB.
@@ -52,7 +52,7 @@ TEST(ReduceSchedule, BlocksAreHeldOffByTheSharedMemoryTheyAskFor) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f32[64, 16384]) { y = softmax(x)\nreturn y }"), {});
   Kernel kernel = lower(plan, 0, unspecialized(plan), target);
   for (const int blocks : {1, 2, 3}) {
-    std::get<ReduceSchedule>(kernel.schedule).at_most = blocks;
+    std::get<ReduceSchedule>(kernel.schedule).occupancy.most = blocks;
     const int bytes = emit_cuda(kernel, target).launch.shared_bytes + 1024;
     EXPECT_LE(blocks * bytes, 228 * 1024);
     EXPECT_GT((blocks + 1) * bytes, 228 * 1024);
@@ -63,30 +63,29 @@ TEST(ReduceSchedule, BlocksAreHeldOffByTheSharedMemoryTheyAskFor) {
 TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   // Whose exponentials are of all 24 bits.
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(cast(x, dtype=f32))"),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=32 shared_elements=32 resident=2");
+            "reduce team=block threads=512 vector=8 keep=shared elements=32 shared=32 least_blocks=2");
   const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
   EXPECT_EQ(chosen(softmax),
-            "reduce mapping=block threads=512 vector=8 persistent row_elements=128 shared_elements=112 resident=2");
+            "reduce team=block threads=512 vector=8 keep=shared elements=128 shared=112 least_blocks=2");
   EXPECT_EQ(chosen(softmax, "sm_120"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=48 resident=1");
+            "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=48 least_blocks=1");
   EXPECT_EQ(chosen(softmax, "sm_80"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=64 shared_elements=64 resident=1");
-  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce mapping=block threads=1024 vector=8 unroll=4 online");
+            "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=64 least_blocks=1");
+  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4");
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
-            "reduce mapping=block threads=1024 vector=8 persistent row_elements=128 shared_elements=112 resident=1");
-  EXPECT_EQ(
-      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-      "reduce mapping=block threads=256 vector=8 cluster=8 persistent row_elements=128 shared_elements=104 resident=4");
+            "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
+  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+            "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
-            "reduce mapping=block threads=512 vector=4 persistent row_elements=64 shared_elements=56 resident=2");
+            "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
-            "reduce mapping=block threads=1024 vector=8 unroll=4 online");
-  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce mapping=block threads=512 vector=2 unroll=2 online");
+            "reduce team=block threads=1024 vector=8 online unroll=4");
+  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce team=block threads=512 vector=2 online unroll=2");
 }
 
 TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {
   EXPECT_EQ(chosen("x: bf16[8192, 131072]) { y = logsumexp(x, axis=[1])"),
-            "reduce mapping=block threads=512 vector=8 unroll=4 online");
+            "reduce team=block threads=512 vector=8 online unroll=4");
 }
 
 // A block is launched every 1.2 ns: it has some KB of rows where there are many of them, and a lane some elements.
@@ -94,13 +93,13 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   const auto sum = [](std::int64_t rows, int columns) {
     return chosen(fmt::format("x: f32[{}, {}]) {{ y = sum(x, axis=1)", rows, columns));
   };
-  EXPECT_EQ(sum(10'000'000, 3), "reduce mapping=thread threads=512 vector=1 unroll=2");
-  EXPECT_EQ(sum(1'000'000, 10), "reduce mapping=warp threads=512 vector=2 lanes=2 unroll=2 streaming_loads");
-  EXPECT_EQ(sum(1'000'000, 17), "reduce mapping=warp threads=512 vector=1 lanes=4 unroll=4");
-  EXPECT_EQ(sum(1'000'000, 64), "reduce mapping=warp threads=128 vector=4 lanes=4 unroll=4 streaming_loads");
-  EXPECT_EQ(sum(1000, 64), "reduce mapping=warp threads=128 vector=4 lanes=16") << "or they were too few blocks";
+  EXPECT_EQ(sum(10'000'000, 3), "reduce team=thread threads=512 vector=1 unroll=2");
+  EXPECT_EQ(sum(1'000'000, 10), "reduce team=warp threads=512 lanes=2 vector=2 unroll=2 streaming_loads");
+  EXPECT_EQ(sum(1'000'000, 17), "reduce team=warp threads=512 lanes=4 vector=1 unroll=4");
+  EXPECT_EQ(sum(1'000'000, 64), "reduce team=warp threads=128 lanes=4 vector=4 unroll=4 streaming_loads");
+  EXPECT_EQ(sum(1000, 64), "reduce team=warp threads=128 lanes=16 vector=4") << "or they were too few blocks";
   EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
-            "reduce mapping=warp threads=128 vector=4 lanes=8 keep_reads persistent row_elements=16");
+            "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16 keep_reads");
 }
 
 // Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.
@@ -108,13 +107,13 @@ TEST(ReduceSchedule, RowsOfSomeThousandsAreOfABlock) {
   const auto norm = [](int columns) {
     return chosen(fmt::format("x: bf16[64, {0}], w: bf16[{0}]) {{ y = rms_norm(x, w)", columns));
   };
-  EXPECT_EQ(norm(768), "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=24");
-  EXPECT_EQ(norm(1024), "reduce mapping=block threads=128 vector=8 persistent row_elements=8");
-  EXPECT_EQ(norm(4096), "reduce mapping=block threads=256 vector=8 persistent row_elements=16");
+  EXPECT_EQ(norm(768), "reduce team=warp threads=128 vector=8 keep=registers elements=24");
+  EXPECT_EQ(norm(1024), "reduce team=block threads=128 vector=8 keep=registers elements=8");
+  EXPECT_EQ(norm(4096), "reduce team=block threads=256 vector=8 keep=registers elements=16");
   EXPECT_EQ(chosen("x: bf16[64, 1024]) { y = softmax(x)"),
-            "reduce mapping=warp threads=128 vector=8 lanes=32 persistent row_elements=32");
+            "reduce team=warp threads=128 vector=8 keep=registers elements=32");
   EXPECT_EQ(chosen("x: bf16[64, 3072]) { y = softmax(x)"),
-            "reduce mapping=block threads=128 vector=8 persistent row_elements=24");
+            "reduce team=block threads=128 vector=8 keep=registers elements=24");
 }
 
 // Of odd rows the weights come in words that are shifted: the fewer threads, the fewer of them at a row's ends.
@@ -123,53 +122,52 @@ TEST(ReduceSchedule, ThreadsHoldMoreOfOddRows) {
     return chosen(fmt::format("x: {0}[64, {1}], w: {0}[{1}]) {{ y = rms_norm(x, w)", dtype, columns));
   };
   EXPECT_EQ(norm("bf16", 767),
-            "reduce mapping=warp threads=128 vector=8 peeled lanes=32 persistent row_elements=24 resident=10");
+            "reduce team=warp threads=128 vector=8 peeled keep=registers elements=24 least_blocks=10");
   EXPECT_EQ(norm("bf16", 2047),
-            "reduce mapping=block threads=64 vector=8 peeled persistent row_elements=32 resident=20");
+            "reduce team=block threads=64 vector=8 peeled keep=registers elements=32 least_blocks=20");
   EXPECT_EQ(norm("bf16", 8191),
-            "reduce mapping=block threads=256 vector=8 peeled persistent row_elements=32 resident=5");
-  EXPECT_EQ(norm("f32", 1023), "reduce mapping=block threads=128 vector=4 peeled persistent row_elements=8");
-  EXPECT_EQ(norm("f32", 4095), "reduce mapping=block threads=256 vector=4 peeled persistent row_elements=16");
+            "reduce team=block threads=256 vector=8 peeled keep=registers elements=32 least_blocks=5");
+  EXPECT_EQ(norm("f32", 1023), "reduce team=block threads=128 vector=4 peeled keep=registers elements=8");
+  EXPECT_EQ(norm("f32", 4095), "reduce team=block threads=256 vector=4 peeled keep=registers elements=16");
 }
 
 // The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
 TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
   EXPECT_EQ(chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=8");
+            "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=8 streaming_loads");
   EXPECT_EQ(chosen("x: f32[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=4 peeled unroll=8 splits=8");
+            "reduce team=column threads=256 vector=4 peeled unroll=8 cut=splits parts=8");
   EXPECT_EQ(chosen("x: bf16[65536, 257]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=8 peeled unroll=8 streaming_loads splits=96");
+            "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=96 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
-            "reduce mapping=column threads=256 vector=1 unroll=16 splits=8");
+            "reduce team=column threads=256 vector=1 unroll=16 cut=splits parts=8");
 }
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[256, 512, 256]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=512 vector=1 persistent row_elements=32 resident=2");
+            "reduce team=column threads=512 vector=1 keep=registers elements=32 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[64, 1024, 1000]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=512 vector=2 columns=8 persistent row_elements=32 resident=2");
-  EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=128 vector=4 unroll=2")
+            "reduce team=column threads=512 columns=8 vector=2 keep=registers elements=32 least_blocks=2");
+  EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"), "reduce team=column threads=128 vector=4 unroll=2")
       << "which the caches still have";
   EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
-            "reduce mapping=column threads=256 vector=4 unroll=4");
+            "reduce team=column threads=256 vector=4 unroll=4");
 }
 
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=512 vector=8 peeled streaming_loads");
+            "reduce team=block threads=512 vector=8 peeled streaming_loads");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=512 vector=4 peeled unroll=2 streaming_loads");
+            "reduce team=block threads=512 vector=4 peeled unroll=2 streaming_loads");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = argmax(x, axis=1)"),
-            "reduce mapping=block threads=256 vector=4 peeled unroll=4 streaming_loads");
+            "reduce team=block threads=256 vector=4 peeled unroll=4 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[16384, 4096]) { y = logsumexp(x, axis=[1])"),
-            "reduce mapping=block threads=128 vector=8 streaming_loads persistent row_elements=32");
+            "reduce team=block threads=128 vector=8 keep=registers elements=32 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=128 vector=8 peeled unroll=4");
+            "reduce team=block threads=128 vector=8 peeled unroll=4");
   EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),
-            "reduce mapping=block threads=128 vector=8 peeled unroll=4");
+            "reduce team=block threads=128 vector=8 peeled unroll=4");
   const auto text_of = [](const std::string& graph) {
     const Target target = test::cuda_target_for("sm_90a");
     const ir::Plan plan = ir::make_plan(ir::parse(graph), {});
@@ -190,8 +188,8 @@ TEST(ReduceSchedule, OneSweepOverLongRowsReadsThemAsTheyCome) {
     return chosen("x: bf16[64, " + columns +
                   "], t: i64[64]) { y = cross_entropy(cast(x, dtype=f32), t, reduction=\"none\")");
   };
-  EXPECT_EQ(loss("50304"), "reduce mapping=block threads=512 vector=8 unroll=4 online");
-  EXPECT_EQ(loss("50257"), "reduce mapping=block threads=256 vector=8 peeled unroll=4 online");
+  EXPECT_EQ(loss("50304"), "reduce team=block threads=512 vector=8 online unroll=4");
+  EXPECT_EQ(loss("50257"), "reduce team=block threads=256 vector=8 peeled online unroll=4");
 }
 
 }  // namespace

@@ -183,7 +183,7 @@ TEST(CpuMap, StreamedStoresReachEveryElementWhateverTheAlignment) {
   schedule.vector = target.vector_bytes / 4;
   schedule.unroll = 4;
   schedule.grain = 30000;
-  schedule.streaming = true;
+  schedule.cache.streaming = true;
   k.kernel.schedule = schedule;
   const std::vector<float> x = numbers(100001, -1, 1);
   for (const std::size_t misalign : {0, 4, 60}) {
@@ -216,7 +216,7 @@ TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
       const RunOptions options{.keep_schedule = true, .l3_bytes = l3_bytes};
       auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
       schedule.unroll = 4;
-      schedule.streaming = l3_bytes == 1;
+      schedule.cache.streaming = l3_bytes == 1;
       const auto text_and_results = [&](bool interleave) {
         schedule.interleave = interleave;
         k.kernel.schedule = schedule;
@@ -225,7 +225,7 @@ TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
       const auto [text, turns] = text_and_results(true);
       const auto [plain, one] = text_and_results(false);
       // Around the caches what is fetched ahead differs as well.
-      EXPECT_EQ(text == plain, with_call && !schedule.streaming);
+      EXPECT_EQ(text == plain, with_call && !schedule.cache.streaming);
       EXPECT_EQ(turns[0].bytes, one[0].bytes);
       EXPECT_EQ(turns[1].bytes, one[1].bytes);
     }
@@ -258,7 +258,7 @@ TEST(CpuMap, TransposesGoThroughSquaresOfRegisters) {
           const InstrId w = k.load(k.operand(dtype, {n}), j);
           k.store(k.map(Op::add, {x, w}, dtype), b * (m * n) + i * n + j, dtype, {2, m, n});
           const RunOptions options{.vector_bytes = vector_bytes, .threads = 2, .l3_bytes = l3_bytes};
-          EXPECT_EQ(std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options))).tile_axis, 1);
+          EXPECT_EQ(std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options))).tile->axis, 1);
           ir::HostArray in = ir::make_array(dtype, {2, n, m}), bias = ir::make_array(dtype, {n});
           for (ir::HostArray* array : {&in, &bias})
             for (std::int64_t e = 0; e < ir::element_count(*array); ++e) {
@@ -297,9 +297,9 @@ TEST(CpuMap, RowsOfTransposesThatAreNotLinesAreCutAtLines) {
             const RunOptions options{
                 .keep_schedule = true, .vector_bytes = vector_bytes, .threads = 2, .l3_bytes = 1, .misalign = misalign};
             auto schedule = std::get<codegen::MapSchedule>(choose_schedule(k.kernel, test_target(options)));
-            ASSERT_EQ(schedule.tile_axis, 0);
-            schedule.tile_columns = columns;
-            schedule.streaming = true;
+            ASSERT_EQ(schedule.tile->axis, 0);
+            schedule.tile->columns = columns;
+            schedule.cache.streaming = true;
             k.kernel.schedule = schedule;
             ir::HostArray a = ir::make_array(narrow, {n, m}), b = ir::make_array(wide, {n, m});
             for (std::int64_t e = 0; e < m * n; ++e) {
@@ -324,7 +324,7 @@ TEST(CpuMap, TransposesReadAsManyRowsAtOnceAsTheCacheHasPlacesFor) {
     k.store(k.load(k.operand(dtype, {4096, m}), j * m + i), i * 4096 + j, dtype, {m, 4096});
     codegen::Target target = test_target();
     target.l2_bytes = 1 << 20;
-    return std::get<codegen::MapSchedule>(choose_schedule(k.kernel, target)).tile_columns;
+    return std::get<codegen::MapSchedule>(choose_schedule(k.kernel, target)).tile->columns;
   };
   EXPECT_EQ(rows_at_once(DType::f32, 8192), 32);
   EXPECT_EQ(rows_at_once(DType::bf16, 8192), 64);

@@ -216,8 +216,8 @@ TEST(CpuReduce, SoftmaxKeepsItsExponentialsAndStreamsItsResults) {
       for (const std::size_t misalign : {0, 4, 60}) {
         const RunOptions options{.vector_bytes = vector_bytes, .l3_bytes = 1, .misalign = misalign};
         const auto schedule = std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, test_target(options)));
-        EXPECT_TRUE(schedule.persistent);
-        EXPECT_TRUE(schedule.streaming);
+        EXPECT_TRUE(std::holds_alternative<codegen::InBuffer>(schedule.keep));
+        EXPECT_TRUE(schedule.cache.streaming);
         const auto out = to_floats(run(k.kernel, {floats({3, n}, in)}, options)[0]);
         for (std::size_t row = 0; row < 3; ++row) {
           const std::size_t first = row * static_cast<std::size_t>(n);
@@ -273,7 +273,7 @@ KernelBuilder logsumexp(std::int64_t m, std::int64_t n, DType dtype, bool return
 }
 
 bool is_online(const KernelBuilder& k, const RunOptions& options = {}) {
-  return std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, test_target(options))).online;
+  return codegen::is_online(std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, test_target(options))));
 }
 
 TEST(CpuReduce, AMaximumAndTheExponentialsShiftedByItShareASweep) {

@@ -138,11 +138,8 @@ void check_weights(const Emission& e) {
 
 Source emit_attend(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<AttendSchedule>(kernel.schedule);
-  TENON_CHECK(schedule.loop != MainLoop::cpu, "a CUDA kernel has the schedule of a CPU");
   AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
-  TENON_CHECK((schedule.loop == MainLoop::mma_sync) == tiles.element.tensor_cores,
-              "the main loop does not fit the operands");
   const Emission e{kernel,           std::move(parts),   tiles,
                    names_of(kernel), index_type(kernel), tiles.element.dtype == DType::f64 ? "double" : "float"};
   check_weights(e);

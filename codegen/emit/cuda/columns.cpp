@@ -14,7 +14,6 @@
 #include "codegen/emit/cuda/vectors.h"
 #include "codegen/read_once.h"
 #include "codegen/vectorize.h"
-#include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -23,17 +22,8 @@ class ColumnEmitter {
  public:
   ColumnEmitter(const Kernel& kernel, const Target& target)
       : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
-    TENON_CHECK(rows_.kept > 0, "columns lie along a kept axis");
-    TENON_CHECK(!schedule_.online && !schedule_.peeled && schedule_.shared_elements == 0, "not for columns");
-    TENON_CHECK(schedule_.vector == 1 || power_of_two_divisor(kernel.axes[rows_.kept - 1].extent, schedule_.vector,
-                                                              kernel.symbols) == schedule_.vector,
-                "a vector must divide the innermost kept axis");
-    TENON_CHECK(schedule_.splits == 1 || (may_split(rows_.rounds) && !schedule_.persistent),
-                "only one sweep can be split");
-    if (!schedule_.persistent) return;
-    steps_ = schedule_.row_elements / schedule_.vector;
-    TENON_CHECK(rows_.length.bounds(kernel.symbols).max <= std::int64_t{team_.size} * steps_,
-                "a persistent row fits its threads");
+    if (!holds_rows(schedule_)) return;
+    steps_ = held_elements(schedule_) / schedule_.vector;
     for (std::size_t id = 0; id < kernel.body.size(); ++id) {
       const auto load = static_cast<InstrId>(id);
       const auto uses = [&](const Sweep& sweep) {
@@ -46,16 +36,17 @@ class ColumnEmitter {
   }
 
   Source emit() {
-    emit_row(out_, rows_, team_, schedule_.splits);
-    if (schedule_.splits > 1) emit_part(out_, rows_, team_.size, "", dim_text(rows_.length, rows_.names));
+    emit_row(out_, rows_, team_, parts_of(schedule_));
+    if (parts_of(schedule_) > 1) emit_part(out_, rows_, team_.size, "", dim_text(rows_.length, rows_.names));
     emit_held();
     for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
     LaunchRule launch;
-    launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits);
-    launch.block = schedule_.threads;
-    if (schedule_.splits > 1) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.resident);
+    launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_));
+    launch.block = schedule_.team.threads;
+    if (parts_of(schedule_) > 1)
+      return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
     if (!rows_.rounds.row_stores.empty()) emit_points(out_, kernel_, points_of(rows_.rounds.row_stores, {}, true));
-    return finish(kernel_, out_, launch, target_, schedule_.resident);
+    return finish(kernel_, out_, launch, target_, schedule_.occupancy.least);
   }
 
  private:
@@ -84,7 +75,7 @@ class ColumnEmitter {
     points.condition = of_row ? row_condition(rows_, team_) : element_condition(rows_, team_);
     points.position = rows_.element();
     points.columns = true;
-    points.streaming = schedule_.streaming && !of_row;
+    points.streaming = schedule_.cache.streaming && !of_row;
     points.streamed = streamed_loads(kernel_, schedule_);
     points.axis = static_cast<int>(rows_.kept) - 1;
     points.vector = schedule_.vector;
@@ -118,9 +109,9 @@ class ColumnEmitter {
     out_.close();
   }
 
-  std::string end() const { return schedule_.splits > 1 ? "end" : dim_text(rows_.length, rows_.names); }
+  std::string end() const { return parts_of(schedule_) > 1 ? "end" : dim_text(rows_.length, rows_.names); }
   std::string first() const {
-    const std::string member = team_.size == 1 ? "" : "member", begin = schedule_.splits > 1 ? "begin" : "";
+    const std::string member = team_.size == 1 ? "" : "member", begin = parts_of(schedule_) > 1 ? "begin" : "";
     const std::string place = begin + (begin.empty() || member.empty() ? "" : " + ") + member;
     return place.empty() ? "0" : place;
   }
@@ -131,7 +122,7 @@ class ColumnEmitter {
       out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", steps_));
       out_.line(fmt::format("const {} {} = {} + c * {};", type, e, first(), team_.size));
     } else {
-      if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
+      if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
       out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, e, sums_.empty() ? first() : "block",
                             sums_.empty() ? end() : "stop", team_.size));
     }
@@ -176,7 +167,7 @@ class ColumnEmitter {
                             how.function));
       all = fmt::format("b{}", id);
     }
-    if (schedule_.splits > 1) {
+    if (parts_of(schedule_) > 1) {
       const std::string condition = row_condition(rows_, team_);
       if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
       out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", schedule_.vector));

@@ -14,7 +14,6 @@
 #include "codegen/emit/cuda/team.h"
 #include "codegen/read_once.h"
 #include "codegen/vectorize.h"
-#include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -27,24 +26,21 @@ class PeeledColumns {
         rows_(kernel),
         schedule_(rows_.schedule),
         team_(team_of(schedule_)),
-        reference_(column_reference(kernel, schedule_.vector)) {
-    TENON_CHECK(reference_ != nullptr && schedule_.splits % schedule_.vector == 0 && may_split(rows_.rounds),
-                "peeled columns are of rows of one alignment");
-  }
+        reference_(column_reference(kernel, schedule_.vector)) {}
 
   Source emit() {
     emit_bounds();
-    out_.open(fmt::format("if (blockIdx.x < {}) {{", schedule_.splits));
+    out_.open(fmt::format("if (blockIdx.x < {}) {{", parts_of(schedule_)));
     emit_edges();
     out_.close("} else {");
     emit_vectors();
     out_.close();
     const Dim vectors = rows_.count.floor_div(schedule_.vector);
     LaunchRule launch;
-    launch.grid_x = (blocks_of(vectors, schedule_.columns) + Dim(1)) * Dim(schedule_.splits);
-    launch.block = schedule_.threads;
+    launch.grid_x = (blocks_of(vectors, schedule_.team.columns) + Dim(1)) * Dim(parts_of(schedule_));
+    launch.block = schedule_.team.threads;
     // The compiler rather keeps one load under way, and spills, than it takes a register beyond the 32nd.
-    return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.resident));
+    return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.occupancy.least));
   }
 
  private:
@@ -59,11 +55,11 @@ class PeeledColumns {
     Names at_row = rows_.names;
     at_row.axes[0] = "0";
     at_row.axes[1] = "phase";
-    out_.line(fmt::format("const {} part = blockIdx.x % {};", type, schedule_.splits));
+    out_.line(fmt::format("const {} part = blockIdx.x % {};", type, parts_of(schedule_)));
     out_.line(fmt::format("const {} phase = part % {};", type, vector));
     out_.line(fmt::format("const {0} head = ({0})(-({1}){2} & {3});", type, wide,
                           parenthesized(index_text(reference_->offset, at_row)), vector - 1));
-    const std::string part = parenthesized(dim_text(blocks_of(rows_.length, schedule_.splits), rows_.names));
+    const std::string part = parenthesized(dim_text(blocks_of(rows_.length, parts_of(schedule_)), rows_.names));
     out_.line(fmt::format("const {} begin = part / {} * {};", type, vector, part));
     out_.line(fmt::format("const {0} end = min(begin + {1}, ({0})(({2} - phase + {3}) / {4}));", type, part,
                           parenthesized(dim_text(rows_.length, rows_.names)), vector - 1, vector));
@@ -98,15 +94,15 @@ class PeeledColumns {
     const std::string type = index_type(kernel_);
     const int vector = schedule_.vector;
     out_.line(fmt::format("const {0} {1} = ({0})((blockIdx.x / {2} - 1) * {3} + {4}) * {5} + head;", type, column(),
-                          schedule_.splits, schedule_.columns, team_.row, vector));
+                          parts_of(schedule_), schedule_.team.columns, team_.row, vector));
     out_.line(fmt::format("const bool inside = {} + {} <= {};", column(), vector, columns()));
     out_.line(fmt::format("const {} member = {};", type, team_.member));
-    emit_sums(vector, schedule_.columns);
+    emit_sums(vector, schedule_.team.columns);
   }
 
   // Of `vector` columns a thread, with `across` threads side by side: this part's results.
   void emit_sums(int vector, int across) {
-    const int members = schedule_.threads / across;
+    const int members = schedule_.team.threads / across;
     for (InstrId id : sweep().reduces) {
       const Combination how = combination(kernel_, kernel_.instr(id));
       out_.line(fmt::format("pack<{}, {}> a{};", how.type, vector, id));
@@ -118,7 +114,7 @@ class PeeledColumns {
     for (InstrId id : sums) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members), id, vector));
     out_.open("if (inside) {");
     if (!sums.empty()) open_block(out_, rows_, "begin + member", "end", std::int64_t{members} * turns_of_block(1));
-    if (schedule_.unroll > 1) out_.line(fmt::format("#pragma unroll {}", schedule_.unroll));
+    if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
     out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", index_type(kernel_),
                           sums.empty() ? "begin + member" : "block", sums.empty() ? "end" : "stop", members));
     out_.line(
@@ -143,7 +139,7 @@ class PeeledColumns {
       std::string all = fmt::format("a{}", id);
       if (members > 1) {
         out_.line(fmt::format("const pack<{}, {}> b{} = reduce_columns<{}, {}>(a{}, {});", how.type, vector, id, across,
-                              schedule_.threads, id, how.function));
+                              schedule_.team.threads, id, how.function));
         all = fmt::format("b{}", id);
       }
       out_.open("if (member == 0 && inside) {");

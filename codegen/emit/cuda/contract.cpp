@@ -64,7 +64,6 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);
-  TENON_CHECK(schedule.loop == MainLoop::simt || element.tensor_cores, "tensor cores do not take these operands");
   if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
   const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target, schedule.vector_a);
   const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target, schedule.vector_b);

@@ -10,6 +10,8 @@
 namespace tenon::codegen {
 
 Source emit_cuda(const Kernel& kernel, const Target& target) {
+  const std::string why_not = verify(kernel.schedule, kernel, target);
+  TENON_CHECK(why_not.empty(), fmt::format("{}: {}\n{}", why_not, print(kernel.schedule), print(kernel)));
   switch (kernel.kernel_class) {
     case ir::KernelClass::map: return cuda::emit_map(kernel, target);
     case ir::KernelClass::reduce: return cuda::emit_reduce(kernel, target);

@@ -17,14 +17,14 @@ constexpr int kFewBlocks = 128;
 
 // What one thread adds up, at most.
 std::int64_t terms_of_thread(const Rows& rows, int members) {
-  const std::int64_t parts = std::int64_t{members} * rows.schedule.splits * rows.schedule.cluster;
+  const std::int64_t parts = std::int64_t{members} * parts_of(rows.schedule) * rows.schedule.team.cluster;
   return rows.length.bounds(rows.kernel.symbols).max / parts;
 }
 
 }  // namespace
 
 std::vector<InstrId> long_sums(const Rows& rows, const std::vector<InstrId>& reduces, int members) {
-  if (rows.schedule.persistent || terms_of_thread(rows, members) <= kFewTerms) return {};
+  if (holds_rows(rows.schedule) || terms_of_thread(rows, members) <= kFewTerms) return {};
   std::vector<InstrId> sums;
   for (const InstrId id : reduces) {
     const Instr& instr = rows.kernel.instr(id);

@@ -9,7 +9,6 @@
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/vectors.h"
 #include "codegen/vectorize.h"
-#include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -52,13 +51,8 @@ Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
   const Dim& along = along_all ? count : kernel.axes.back().extent;
   const bool whole = schedule.vector == 1 ||
                      (rank > 0 && power_of_two_divisor(along, schedule.vector, kernel.symbols) == schedule.vector);
-  TENON_CHECK(whole || along_all, "a vector must divide the innermost of several axes");
   Share share{kernel, schedule, count, dim_text(count, names_of(kernel)), false, whole};
   share.exact = count.is_constant() && count.constant() % share.per_block() == 0;
-  TENON_CHECK(!schedule.spread ||
-                  (share.exact && rank > 1 && !schedule.flat &&
-                   power_of_two_divisor(kernel.axes[0].extent, schedule.unroll, kernel.symbols) == schedule.unroll),
-              "vectors that are spread are whole ones, of an axis that their number divides");
   return share;
 }
 
@@ -155,7 +149,7 @@ void emit_loads_first(Writer& out, const Share& share, const Points& points) {
 
 Source emit_map(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  if (schedule.tile_axis >= 0) return emit_transposing_map(kernel, target);
+  if (schedule.tile) return emit_transposing_map(kernel, target);
   const Share share = share_of(kernel, schedule);
   Points points = map_points(kernel, schedule);
   Writer out(1);

@@ -13,7 +13,6 @@
 #include "codegen/emit/cuda/spell.h"
 #include "codegen/emit/cuda/vectors.h"
 #include "codegen/transpose.h"
-#include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -22,16 +21,16 @@ Tiling tiling_of(const Kernel& kernel) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
   return {kernel,
           schedule,
-          schedule.tile_axis,
+          schedule.tile->axis,
           static_cast<int>(kernel.axes.size()) - 1,
-          transposed_along(kernel, schedule.tile_axis),
+          transposed_along(kernel, schedule.tile->axis),
           shifts_stores(kernel, schedule)};
 }
 
 // Columns from one tile to the next: tiles that are shifted overlap by a vector, so that each row's aligned vectors lie
 // within one of them. The first begins a vector ahead of the axis.
 int column_step(const Tiling& tiling) {
-  return tiling.schedule.tile_columns - (tiling.shifts_stores ? tiling.schedule.vector : 0);
+  return tiling.schedule.tile->columns - (tiling.shifts_stores ? tiling.schedule.vector : 0);
 }
 
 Dim column_tiles(const Tiling& tiling) {
@@ -55,11 +54,11 @@ Dim emit_place(Writer& out, const Tiling& tiling) {
   for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
     if (static_cast<int>(axis) != tiling.row_axis && static_cast<int>(axis) != tiling.column_axis)
       digits.push_back({kernel.axes[axis].name, kernel.axes[axis].extent});
-  digits.push_back({"tile_" + tiling.row(), blocks_of(tiling.rows(), schedule.tile_rows)});
+  digits.push_back({"tile_" + tiling.row(), blocks_of(tiling.rows(), schedule.tile->rows)});
   digits.push_back({"tile_" + tiling.column(), column_tiles(tiling)});
   decode_digits(out, kernel, digits, "blockIdx.x");
   out.line(fmt::format("const {0} first_{1} = tile_{1} * {2}, first_{3} = tile_{3} * {4}{5};", index_type(kernel),
-                       tiling.row(), schedule.tile_rows, tiling.column(), column_step(tiling),
+                       tiling.row(), schedule.tile->rows, tiling.column(), column_step(tiling),
                        tiling.shifts_stores ? fmt::format(" - {}", schedule.vector) : ""));
   Dim blocks(1);
   for (const Digit& digit : digits) blocks = blocks * digit.extent;
@@ -76,20 +75,20 @@ DType stored_dtype(const Tiling& tiling, const Access& access) { return cuda::st
 
 void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, const Access& access) {
   out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling, access)),
-                       tiling.schedule.tile_rows, tiling.schedule.tile_columns, name));
+                       tiling.schedule.tile->rows, tiling.schedule.tile->columns, name));
 }
 
 // "<8, 512>(t0, 64, 64": threads move `vector` elements along the rows of a tile within the axes' extents.
 std::string walk(const Tiling& tiling, const std::string& tile, int vector) {
-  return fmt::format(
-      "<{}, {}>({}, {}, {}", vector, tiling.schedule.threads, tile,
-      limit(tiling, tiling.row(), tiling.rows(), tiling.schedule.tile_rows),
-      limit(tiling, tiling.column(), tiling.columns(), tiling.schedule.tile_shift ? 0 : tiling.schedule.tile_columns));
+  return fmt::format("<{}, {}>({}, {}, {}", vector, tiling.schedule.threads, tile,
+                     limit(tiling, tiling.row(), tiling.rows(), tiling.schedule.tile->rows),
+                     limit(tiling, tiling.column(), tiling.columns(),
+                           tiling.schedule.tile->shift ? 0 : tiling.schedule.tile->columns));
 }
 
 void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
   const int vector =
-      transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile_vector);
+      transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile->vector);
   out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
   out.line(fmt::format("return {};", vector_load(tiling.kernel, load, tiling.row_axis, vector, names_of(tiling.kernel),
@@ -100,13 +99,14 @@ void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
 void emit_flush(Writer& out, const Tiling& tiling, int index) {
   const Kernel& kernel = tiling.kernel;
   const Access& access = kernel.stores[static_cast<std::size_t>(index)].access;
-  const int vector = transposed_vector(kernel, access, tiling.row_axis, tiling.schedule.tile_vector);
+  const int vector = transposed_vector(kernel, access, tiling.row_axis, tiling.schedule.tile->vector);
   out.open(fmt::format("flush_tile{}, [&](int row, int column, const {}& x) {{",
                        walk(tiling, fmt::format("u{}", index), vector),
                        pack_type(stored_dtype(tiling, access), vector)));
   define_point(out, tiling);
-  out.line(fmt::format("{0}<{1}, {1}>({2}, x);", tiling.schedule.streaming && vector > 1 ? "store_streaming" : "store",
-                       vector, address(kernel, access, names_of(kernel))));
+  out.line(fmt::format("{0}<{1}, {1}>({2}, x);",
+                       tiling.schedule.cache.streaming && vector > 1 ? "store_streaming" : "store", vector,
+                       address(kernel, access, names_of(kernel))));
   out.close("});");
 }
 
@@ -117,8 +117,8 @@ std::string inside_of(const Tiling& tiling) {
     if (!divides(size, extent))
       inside += fmt::format("{}{} < {}", inside.empty() ? "" : " && ", axis, dim_text(extent, names_of(tiling.kernel)));
   };
-  require(tiling.row(), tiling.rows(), tiling.schedule.tile_rows);
-  require(tiling.column(), tiling.columns(), tiling.schedule.tile_columns);
+  require(tiling.row(), tiling.rows(), tiling.schedule.tile->rows);
+  require(tiling.column(), tiling.columns(), tiling.schedule.tile->columns);
   return inside;
 }
 
@@ -140,10 +140,8 @@ void emit_inside(Writer& out, const Tiling& tiling, const std::string& inside, P
 void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
   const Kernel& kernel = tiling.kernel;
   const MapSchedule& schedule = tiling.schedule;
-  const int per_row = schedule.tile_columns / schedule.vector;
-  const int slots = schedule.tile_rows * per_row;
-  TENON_CHECK(slots % schedule.threads == 0 && schedule.threads % per_row == 0,
-              "the threads of a block do not divide its tile");
+  const int per_row = schedule.tile->columns / schedule.vector;
+  const int slots = schedule.tile->rows * per_row;
   out.unrolled(fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", slots, schedule.threads));
   out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
   out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
@@ -188,15 +186,14 @@ void emit_all_work(Writer& out, const Tiling& tiling) {
 std::string interior(const Tiling& tiling) {
   const Names names = names_of(tiling.kernel);
   const std::string begins = tiling.shifts_stores ? fmt::format("first_{} >= 0 && ", tiling.column()) : "";
-  return fmt::format("first_{0} + {1} <= {2} && {3}first_{4} + {5} <= {6}", tiling.row(), tiling.schedule.tile_rows,
-                     dim_text(tiling.rows(), names), begins, tiling.column(), tiling.schedule.tile_columns,
+  return fmt::format("first_{0} + {1} <= {2} && {3}first_{4} + {5} <= {6}", tiling.row(), tiling.schedule.tile->rows,
+                     dim_text(tiling.rows(), names), begins, tiling.column(), tiling.schedule.tile->columns,
                      dim_text(tiling.columns(), names));
 }
 
 Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   const Tiling tiling = tiling_of(kernel);
   const Transposed& transposed = tiling.transposed;
-  TENON_CHECK(!transposed.empty(), "tiles of nothing");
   Writer out(1);
   for (InstrId load : transposed.loads) declare_tile(out, tiling, fmt::format("t{}", load), kernel.instr(load).access);
   for (int store : transposed.stores)

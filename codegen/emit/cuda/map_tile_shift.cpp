@@ -7,7 +7,6 @@
 #include "codegen/emit/cuda/map_tile.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/vectors.h"
-#include "ir/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -21,12 +20,12 @@ Names at(const Tiling& tiling, const std::string& row, const std::string& column
 
 // Whether the two aligned vectors around any of the tile are there: something lies behind both of its last corners.
 std::string has_more_behind(const Tiling& tiling, const Access& access, int vector, const std::string& count) {
-  const std::string last_row = fmt::format("(first_{} + {})", tiling.row(), tiling.schedule.tile_rows - 1);
+  const std::string last_row = fmt::format("(first_{} + {})", tiling.row(), tiling.schedule.tile->rows - 1);
   const auto corner = [&](int column) {
     const Names names = at(tiling, last_row, fmt::format("(first_{} + {})", tiling.column(), column));
     return fmt::format("{} + {} < {}", index_text(access.offset, names), vector, count);
   };
-  return corner(0) + " && " + corner(tiling.schedule.tile_columns - 1);
+  return corner(0) + " && " + corner(tiling.schedule.tile->columns - 1);
 }
 
 // "const pack<bf16, 8> x0 = t0.get_any<8>(row, column);" for each tile.
@@ -73,11 +72,9 @@ void emit_vector(Writer& out, const Tiling& tiling, bool checked) {
 void emit_vectors(Writer& out, const Tiling& tiling, bool checked) {
   const MapSchedule& schedule = tiling.schedule;
   const std::string type = index_type(tiling.kernel);
-  const int vector = schedule.vector, per_row = schedule.tile_columns / vector;
-  TENON_CHECK(schedule.tile_rows * per_row % schedule.threads == 0 && schedule.threads % per_row == 0,
-              "the threads of a block do not divide its tile");
+  const int vector = schedule.vector, per_row = schedule.tile->columns / vector;
   out.unrolled(
-      fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", schedule.tile_rows * per_row, schedule.threads));
+      fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", schedule.tile->rows * per_row, schedule.threads));
   out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
   out.line(fmt::format("const {0} {1} = first_{1} + row;", type, tiling.row()));
   const Names dealt = at(tiling, tiling.row(), fmt::format("(first_{} + {})", tiling.column(), vector));
@@ -119,7 +116,7 @@ void emit_shifted_fill(Writer& out, const Tiling& tiling, InstrId load) {
 
 // The last vectors of a row are left to the next tile. Tiles inside the domain are not checked.
 void emit_shifted_work(Writer& out, const Tiling& tiling) {
-  const int per_row = tiling.schedule.tile_columns / tiling.schedule.vector;
+  const int per_row = tiling.schedule.tile->columns / tiling.schedule.vector;
   out.line(fmt::format("if (threadIdx.x % {} == {}) return;", per_row, per_row - 1));
   out.open(fmt::format("if ({}) {{", interior(tiling)));
   emit_vectors(out, tiling, false);

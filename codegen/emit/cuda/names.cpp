@@ -148,7 +148,7 @@ std::string pointer_parameter(const Kernel& kernel, const Operand& operand, cons
 // Loads should come ahead of barriers that stand before their use; a map without a tile has none.
 bool takes_inputs_for_constant(const Kernel& kernel) {
   const auto* map = std::get_if<MapSchedule>(&kernel.schedule);
-  return map == nullptr || map->tile_axis >= 0;
+  return map == nullptr || map->tile.has_value();
 }
 
 std::string parameters(const Kernel& kernel, bool scratch) {

@@ -18,7 +18,8 @@ constexpr int kMostBytes = 160;    // of a column's parts that a thread has unde
 
 // Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
 std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
-  const Dim bytes = rows.length * Dim(std::int64_t{rows.schedule.walkers} * kPartialBytes * static_cast<int>(slot));
+  const Dim bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
+                                      static_cast<int>(slot));
   return slot == 0 ? fmt::format("({}*)scratch", type)
                    : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
 }
@@ -37,7 +38,7 @@ int part_width(const Rows& rows, InstrId id) {
 
 // Whether a thread of `members` that share a column has all of its parts under way at once.
 bool at_once(const Rows& rows, InstrId id, int members) {
-  return (rows.schedule.walkers + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
+  return (persistent_blocks(rows.schedule)->blocks + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
 }
 
 // Of a column, in the second function: few, which combine theirs sooner, but enough to have all parts under way.
@@ -90,8 +91,8 @@ Finisher outer_finisher(const Rows& rows) {
   const int members = finishing_members(rows), threads = kColumns * members;
   result.block = threads;
   result.grid = blocks_of(rows.length, kColumns);
-  result.scratch_bytes =
-      rows.length * Dim(std::int64_t{rows.schedule.walkers} * kPartialBytes * static_cast<std::int64_t>(all.size()));
+  result.scratch_bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
+                                           static_cast<std::int64_t>(all.size()));
   Writer& out = result.body;
   const std::string length = dim_text(rows.length, rows.names);
   out.line(fmt::format("const u32 own = blockIdx.x * {0} + threadIdx.x % {0};", kColumns));
@@ -105,8 +106,8 @@ Finisher outer_finisher(const Rows& rows) {
     const Combination how = combination_of(rows, id);
     out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
     out.line(fmt::format("a{}[0] = {}<{}, {}>({} + place, {}, member, {}, {});", id,
-                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts", rows.schedule.walkers,
-                         members, parts_of(rows, slot, how.type), length,
+                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts",
+                         persistent_blocks(rows.schedule)->blocks, members, parts_of(rows, slot, how.type), length,
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
   }
   for (InstrId id : all) {

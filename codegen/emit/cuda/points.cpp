@@ -240,9 +240,9 @@ Points map_points(const Kernel& kernel, const MapSchedule& schedule) {
   points.axis = static_cast<int>(kernel.axes.size()) - 1;
   points.vector = schedule.vector;
   points.flat = schedule.flat && schedule.vector > 1;
-  points.streaming = schedule.streaming;
-  if (schedule.keep_reads) points.lasting = points.instrs;
-  if (schedule.streaming_loads) points.streamed = loads_read_once(kernel, schedule.spread);
+  points.streaming = schedule.cache.streaming;
+  if (schedule.cache.keep_reads) points.lasting = points.instrs;
+  if (schedule.cache.streaming_loads) points.streamed = loads_read_once(kernel, schedule.spread);
   return points;
 }
 

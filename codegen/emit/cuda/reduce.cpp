@@ -21,83 +21,47 @@ namespace tenon::codegen::cuda {
 
 ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
     : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
-  check();
-  if (!schedule_.persistent) return;
+  if (!holds_rows(schedule_)) return;
   held_ = held_values(kernel, rows_.rounds);
   rows_.rounds = with_held(kernel, rows_.rounds, held_);
-  if (schedule_.shared_elements > 0) shared_ = shared_loads(kernel, schedule_);
+  if (shared_elements(schedule_) > 0) shared_ = shared_loads(kernel, schedule_);
 }
 
 Source ReduceEmitter::emit() {
-  if (schedule_.walkers > 0) return emit_walk();
-  const bool split = schedule_.splits > 1;
-  emit_row(out_, rows_, team_, schedule_.splits, schedule_.cluster);
+  if (persistent_ != nullptr) return emit_walk();
+  const bool split = parts_of(schedule_) > 1;
+  emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
   if (!shared_.empty()) emit_copies();
-  if (schedule_.persistent && walk_.chunks() > 0) emit_held();
+  if (holds_rows(schedule_) && walk_.chunks() > 0) emit_held();
   if (peeled_ != nullptr) emit_edge_loads();
   if (!shared_.empty()) out_.line("wait_copies<0>();");
   for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
   LaunchRule launch;
-  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(schedule_.splits * schedule_.cluster);
-  launch.cluster = schedule_.cluster;
-  launch.block = schedule_.threads;
+  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
+  launch.cluster = schedule_.team.cluster;
+  launch.block = schedule_.team.threads;
   if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), resident());
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
-  if (schedule_.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
+  if (schedule_.team.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
   if (!shared_.empty()) launch.shared_bytes = static_cast<int>(shared_row_bytes(kernel_, schedule_));
-  if (schedule_.at_most > 0)
+  if (schedule_.occupancy.most > 0)
     launch.shared_bytes =
-        std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.at_most)));
+        std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
   return finish(kernel_, out_, launch, target_, resident());
 }
 
 int ReduceEmitter::resident() const {
-  if (schedule_.resident > 0) return schedule_.resident;
-  if (schedule_.walkers > 0) {  // all at once, where that leaves a thread 64 registers
-    const int blocks = (schedule_.walkers + target_.multiprocessors - 1) / target_.multiprocessors;
-    return blocks * schedule_.threads <= target_.registers_per_block / 64 ? blocks : 0;
+  if (schedule_.occupancy.least > 0) return schedule_.occupancy.least;
+  if (persistent_ != nullptr) {  // all at once, where that leaves a thread 64 registers
+    const int blocks = (persistent_->blocks + target_.multiprocessors - 1) / target_.multiprocessors;
+    return blocks * schedule_.team.threads <= target_.registers_per_block / 64 ? blocks : 0;
   }
   return shared_.empty() ? int{schedule_.peeled} : blocks();
 }
 
 int ReduceEmitter::blocks() const { return resident_blocks(kernel_, schedule_, target_); }
-
-void ReduceEmitter::check() const {
-  const bool walks = has_outer(kernel_);
-  TENON_CHECK(walks == (schedule_.walkers > 0), "blocks walk over the rows for the sake of outer reductions");
-  TENON_CHECK(!walks || (schedule_.mapping == RowMapping::block && schedule_.persistent && !schedule_.peeled &&
-                         schedule_.splits == 1 && schedule_.cluster == 1),
-              "a row that is walked over is in the registers of a block");
-  TENON_CHECK(schedule_.ahead == 0 || walks, "rows are under way where blocks walk over them");
-  TENON_CHECK(!schedule_.bulk || schedule_.ahead > 0, "bulk copies bring rows that follow");
-  TENON_CHECK(!has_ring(schedule_) || fits_ring(kernel_, schedule_, target_),
-              "rows in shared memory are of whole vectors, copied asynchronously");
-  TENON_CHECK(schedule_.peeled ? peeled_ != nullptr && schedule_.vector > 1
-                               : power_of_two_divisor(kernel_.axes.back().extent, schedule_.vector, kernel_.symbols) ==
-                                     schedule_.vector,
-              "a vector must divide the innermost reduced axis, or be peeled off contiguous rows");
-  TENON_CHECK(!schedule_.peeled || team_.size >= 2 * (schedule_.vector - 1),
-              "each end of a row is at most one element a thread");
-  const std::int64_t longest = rows_.length.bounds(kernel_.symbols).max / schedule_.vector;
-  TENON_CHECK(!schedule_.persistent || longest <= std::int64_t{team_.size} * (walk_.chunks() + walk_.shared_chunks()),
-              "a row must fit the registers that hold it");
-  TENON_CHECK(schedule_.shared_elements == 0 || (schedule_.persistent && schedule_.mapping == RowMapping::block &&
-                                                 schedule_.shared_elements % schedule_.vector == 0 &&
-                                                 schedule_.shared_elements <= schedule_.row_elements &&
-                                                 !shared_loads(kernel_, schedule_).empty() && blocks() > 0),
-              "a row in shared memory is of whole vectors of loads");
-  TENON_CHECK(schedule_.splits == 1 || (may_split(rows_.rounds) && !schedule_.persistent),
-              "only one sweep can be split");
-  TENON_CHECK(schedule_.cluster == 1 || (schedule_.mapping == RowMapping::block && schedule_.splits == 1 &&
-                                         schedule_.cluster <= 8 && target_.sm >= 90),
-              "a cluster is of blocks that share a row");
-  TENON_CHECK(schedule_.at_most == 0 || (schedule_.mapping == RowMapping::block && schedule_.walkers == 0),
-              "blocks are held off a multiprocessor where a block has a row");
-  TENON_CHECK(!schedule_.online || (rows_.rounds.sweeps.size() > 0 && !schedule_.persistent),
-              "an online sum is for rows that are read again");
-}
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
   Points points;
@@ -110,9 +74,9 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
   points.axis = static_cast<int>(kernel_.axes.size()) - 1;
   points.vector = schedule_.vector;
   points.peeled = peeled_;
-  points.streaming = schedule_.streaming;
+  points.streaming = schedule_.cache.streaming;
   points.streamed = streamed_;
-  if (schedule_.keep_reads) points.lasting = loads_read_once(kernel_);
+  if (schedule_.cache.keep_reads) points.lasting = loads_read_once(kernel_);
   points.held = held;
   points.held_index = "[c]";
   return points;
@@ -142,7 +106,7 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
   declare_blocks(sweep);
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
   add_blocks(long_sums(rows_, sweep.reduces, team_.size));
-  if (schedule_.walkers > 0) {
+  if (persistent_ != nullptr) {
     emit_collected_together(number);
   } else {
     for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
@@ -178,7 +142,7 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (peeled_ == nullptr) return;
   walk_.open_edge();
   Points edge = at_edge(points);
-  if (!schedule_.persistent) edge.held = edges_;
+  if (!holds_rows(schedule_)) edge.held = edges_;
   emit_points(out_, kernel_, edge);
   if (sweep.online) emit_online_points(*sweep.online, edge, false);
   out_.close();
@@ -187,7 +151,7 @@ void ReduceEmitter::emit_elements(std::size_t number) {
 std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
   std::vector<InstrId> reduces = sweep.reduces;
   if (sweep.online) reduces.push_back(sweep.online->sum);
-  return schedule_.walkers > 0 ? std::vector<InstrId>{} : long_sums(rows_, reduces, team_.size);
+  return persistent_ != nullptr ? std::vector<InstrId>{} : long_sums(rows_, reduces, team_.size);
 }
 
 void ReduceEmitter::declare_blocks(const Sweep& sweep) {
@@ -209,7 +173,7 @@ void ReduceEmitter::end_block(const Sweep& sweep) {
 }
 
 void ReduceEmitter::add_blocks(const std::vector<InstrId>& sums) {
-  if (schedule_.walkers > 0) return;
+  if (persistent_ != nullptr) return;
   for (InstrId id : sums) out_.line(fmt::format("a{0} = (float)(t{0} + a{0});", id));
 }
 
@@ -217,7 +181,7 @@ void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
   const Combination how = combination(kernel_, kernel_.instr(id));
   const std::string all =
       team_.collect.empty() ? fmt::format("a{}", id) : fmt::format("{}(a{}, {})", team_.collect, id, how.function);
-  if (schedule_.splits == 1) return emit_result(out_, rows_, id, all);
+  if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
   out_.line(fmt::format("const {} p{} = {};", how.type, id, all));
   const std::string condition = row_condition(rows_, team_);
   if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
@@ -268,7 +232,7 @@ Source emit_reduce(const Kernel& kernel, const Target& target) {
                                                                                                : Rows(kernel).kept),
         "a reduction of a Reduce kernel combines all reduced axes, or all kept ones");
   const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
-  if (schedule.mapping != RowMapping::column) return ReduceEmitter(kernel, target).emit();
+  if (schedule.team.mapping != RowMapping::column) return ReduceEmitter(kernel, target).emit();
   return schedule.peeled ? emit_peeled_columns(kernel, target) : emit_columns(kernel, target);
 }
 

@@ -27,7 +27,7 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
   for (InstrId id : waiting_)
     out_.line(fmt::format("{} next{}{};", waiting_type(id), id,
                           element_level(kernel_, id) ? fmt::format("[{}]", walk_.chunks()) : ""));
-  if (rows_.count.bounds(kernel_.symbols).min >= schedule_.walkers) {
+  if (rows_.count.bounds(kernel_.symbols).min >= persistent_->blocks) {
     emit_waiting("blockIdx.x");
   } else if (!waiting_.empty()) {
     out_.open(fmt::format("if (blockIdx.x < {}) {{", dim_text(rows_.count, rows_.names)));
@@ -36,22 +36,23 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
   }
   if (copied_.empty()) return;
   declare_shared(copied_, ring_load_bytes);
-  const int slots = schedule_.ahead + 1;
-  if (schedule_.bulk) {
+  const int slots = persistent_->stages + 1;
+  if (persistent_->bulk) {
     out_.line(fmt::format("__shared__ arrival there[{}];", slots));
     out_.line(fmt::format("begin_arrivals<{}>(there);", slots));
   }
-  out_.unrolled(fmt::format("for (int slot = 0; slot < {}; ++slot) {{", schedule_.bulk ? slots : schedule_.ahead));
-  emit_row_copy(fmt::format("blockIdx.x + slot * {}", schedule_.walkers), "slot");
+  out_.unrolled(
+      fmt::format("for (int slot = 0; slot < {}; ++slot) {{", persistent_->bulk ? slots : persistent_->stages));
+  emit_row_copy(fmt::format("blockIdx.x + slot * {}", persistent_->blocks), "slot");
   out_.close();
   out_.line("int slot = 0;");
-  if (schedule_.bulk) out_.line("u32 parity = 0;");
+  if (persistent_->bulk) out_.line("u32 parity = 0;");
 }
 
 void ReduceEmitter::take_row() {
-  if (!copied_.empty() && !schedule_.bulk) {
-    out_.line(fmt::format("const int before = slot == 0 ? {} : slot - 1;", schedule_.ahead), "read, and free");
-    emit_row_copy(fmt::format("row + {}", schedule_.ahead * schedule_.walkers), "before");
+  if (!copied_.empty() && !persistent_->bulk) {
+    out_.line(fmt::format("const int before = slot == 0 ? {} : slot - 1;", persistent_->stages), "read, and free");
+    emit_row_copy(fmt::format("row + {}", persistent_->stages * persistent_->blocks), "before");
   }
   for (InstrId id : waiting_) {
     if (element_level(kernel_, id)) {
@@ -66,10 +67,10 @@ void ReduceEmitter::take_row() {
     }
   }
   const std::string last = parenthesized(dim_text(rows_.count, rows_.names)) + " - 1";
-  emit_waiting(fmt::format("min(row + {}, ({}){})", schedule_.walkers, unsigned_index_type(kernel_), last));
+  emit_waiting(fmt::format("min(row + {}, ({}){})", persistent_->blocks, unsigned_index_type(kernel_), last));
   if (copied_.empty()) return;
-  out_.line(schedule_.bulk ? "wait_arrival(there + slot, parity);"
-                           : fmt::format("wait_copies<{}>();", schedule_.ahead));
+  out_.line(persistent_->bulk ? "wait_arrival(there + slot, parity);"
+                              : fmt::format("wait_copies<{}>();", persistent_->stages));
   const int opened = walk_.open_elements();
   for (InstrId id : copied_)
     out_.line(fmt::format("x{0}[c] = load<{1}, {1}>(s{0} + {2});", id, schedule_.vector, ring_place("slot")));
@@ -78,12 +79,13 @@ void ReduceEmitter::take_row() {
 
 void ReduceEmitter::next_slot() {
   if (copied_.empty()) return;
-  if (schedule_.bulk) out_.line(fmt::format("parity ^= slot == {};", schedule_.ahead));
-  out_.line(fmt::format("slot = slot == {} ? 0 : slot + 1;", schedule_.ahead));
+  if (persistent_->bulk) out_.line(fmt::format("parity ^= slot == {};", persistent_->stages));
+  out_.line(fmt::format("slot = slot == {} ? 0 : slot + 1;", persistent_->stages));
 }
 
 void ReduceEmitter::refill_slot() {
-  if (schedule_.bulk) emit_row_copy(fmt::format("row + {}", (schedule_.ahead + 1) * schedule_.walkers), "slot");
+  if (persistent_->bulk)
+    emit_row_copy(fmt::format("row + {}", (persistent_->stages + 1) * persistent_->blocks), "slot");
 }
 
 bool ReduceEmitter::waits_in_words(InstrId id) const {
@@ -123,11 +125,11 @@ void ReduceEmitter::emit_waiting(const std::string& row) {
 }
 
 void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slot) {
-  out_.open(schedule_.bulk ? "if (threadIdx.x == 0) {" : "{");
+  out_.open(persistent_->bulk ? "if (threadIdx.x == 0) {" : "{");
   out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
   out_.open(fmt::format("if (ahead < {}) {{", dim_text(rows_.count, rows_.names)));
   decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
-  if (schedule_.bulk) {
+  if (persistent_->bulk) {
     emit_bulk_copies(slot);
     out_.close();
     out_.close();
@@ -149,8 +151,8 @@ void ReduceEmitter::emit_bulk_copies(const std::string& slot) {
   out_.line(fmt::format("expect_bytes(there + {}, {});", slot, bytes));
   for (InstrId id : copied_)  // of the first thread, whose vectors are the first of the slot
     out_.line(fmt::format("{}(s{} + {} * {}, {}, {}, there + {});",
-                          schedule_.keep_reads ? "copy_bulk_kept" : "copy_bulk", id, slot,
-                          schedule_.threads * schedule_.row_elements,
+                          schedule_.cache.keep_reads ? "copy_bulk_kept" : "copy_bulk", id, slot,
+                          schedule_.team.threads * held_elements(schedule_),
                           address(kernel_, row_begin(kernel_, id), rows_.names), row_bytes(kernel_, id), slot));
 }
 

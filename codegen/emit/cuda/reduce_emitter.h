@@ -23,7 +23,6 @@ class ReduceEmitter {
   Source emit();
 
  private:
-  void check() const;
   // The compiler rather spills for a further block than it uses what peeled rows take.
   int resident() const;
   int blocks() const;
@@ -104,6 +103,7 @@ class ReduceEmitter {
   const Target& target_;
   Rows rows_;
   const ReduceSchedule& schedule_;
+  const PersistentBlocks* persistent_ = persistent_blocks(schedule_);  // null where blocks have no fixed number
   Team team_;
   const Access* peeled_ =
       schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row

@@ -22,7 +22,7 @@ std::vector<InstrId> ReduceEmitter::plain_loads(const std::vector<InstrId>& inst
 
 std::vector<InstrId> ReduceEmitter::held_in(std::size_t number) const {
   std::vector<InstrId> there =
-      number == 0 && schedule_.persistent ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
+      number == 0 && holds_rows(schedule_) ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
   for (const Held& held : held_)
     if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) &&
         std::find(there.begin(), there.end(), held.value) == there.end())
@@ -83,7 +83,9 @@ void ReduceEmitter::declare_shared(const std::vector<InstrId>& loads, BytesOf by
   }
 }
 
-std::string ReduceEmitter::shared_place() const { return fmt::format("c * {}", schedule_.threads * schedule_.vector); }
+std::string ReduceEmitter::shared_place() const {
+  return fmt::format("c * {}", schedule_.team.threads * schedule_.vector);
+}
 
 std::string ReduceEmitter::ring_place(const std::string& slot) const {
   return fmt::format("{} * {} + {}", slot, slot_elements(schedule_), shared_place());
@@ -93,7 +95,7 @@ void ReduceEmitter::emit_copies() {
   declare_shared(shared_, shared_load_bytes);
   const int opened = walk_.open_shared();
   for (InstrId id : shared_)
-    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.keep_reads ? "copy_async_kept" : "copy_async",
+    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async",
                           schedule_.vector * held_size(kernel_, id), id, shared_place(),
                           address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);

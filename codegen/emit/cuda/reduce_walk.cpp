@@ -20,13 +20,13 @@ Source ReduceEmitter::emit_walk() {
   for (InstrId id : held_in(0)) declare(id);
   fill(of_all, "x");
   declare_parts();
-  if (schedule_.ahead > 0) begin_ahead(of_rows);
+  if (persistent_->stages > 0) begin_ahead(of_rows);
   const std::string type = unsigned_index_type(kernel_), count = dim_text(rows_.count, rows_.names);
-  out_.open(fmt::format("for ({} row = blockIdx.x; row < {}; row += {}) {{", type, count, schedule_.walkers));
+  out_.open(fmt::format("for ({} row = blockIdx.x; row < {}; row += {}) {{", type, count, persistent_->blocks));
   decode_axes(out_, kernel_, 0, rows_.kept, "row");
   for (const Held& held : held_)
     if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
-  if (schedule_.ahead > 0) {
+  if (persistent_->stages > 0) {
     take_row();
   } else {
     fill(of_rows, "x");
@@ -39,8 +39,8 @@ Source ReduceEmitter::emit_walk() {
   out_.close();
   emit_outer_parts(out_, rows_, walk_);
   LaunchRule launch;
-  launch.grid_x = Dim(schedule_.walkers);
-  launch.block = schedule_.threads;
+  launch.grid_x = Dim(persistent_->blocks);
+  launch.block = schedule_.team.threads;
   launch.shared_bytes = static_cast<int>(ring_bytes(kernel_, schedule_));
   return finish(kernel_, out_, launch, target_, outer_finisher(rows_), resident());
 }
@@ -61,7 +61,7 @@ void ReduceEmitter::declare_parts() {
   for (const Sweep& sweep : rows_.rounds.sweeps)
     for (InstrId id : sweep.reduces)
       out_.line(fmt::format("__shared__ __align__(16) {} part{}[{}][{}];", combination(kernel_, kernel_.instr(id)).type,
-                            id, part_turns(), schedule_.threads / 32));
+                            id, part_turns(), schedule_.team.threads / 32));
   if (part_turns() > 1) out_.line("int turn = 0;");
 }
 
@@ -79,7 +79,7 @@ void ReduceEmitter::emit_collected_together(std::size_t sweep) {
   if (first) refill_slot();
   for (InstrId id : reduces)
     emit_result(out_, rows_, id,
-                fmt::format("combine_warps<{}>(part{}[{}], {})", schedule_.threads / 32, id, turn,
+                fmt::format("combine_warps<{}>(part{}[{}], {})", schedule_.team.threads / 32, id, turn,
                             combination(kernel_, kernel_.instr(id)).function));
 }
 

@@ -16,7 +16,7 @@ constexpr int kPartialBytes = 16;  // at most, of an accumulator
 
 // Where the parts of reduction number `slot` begin: each part has one for every row.
 std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
-  const Dim bytes = rows.count * Dim(rows.schedule.splits) * Dim(static_cast<std::int64_t>(kPartialBytes * slot));
+  const Dim bytes = rows.count * Dim(parts_of(rows.schedule)) * Dim(static_cast<std::int64_t>(kPartialBytes * slot));
   return slot == 0 ? fmt::format("({}*)scratch", type)
                    : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
 }
@@ -25,38 +25,40 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
 Team finishing_team(const Rows& rows) {
   const std::int64_t count = rows.count.bounds(rows.kernel.symbols).max;
   ReduceSchedule schedule;
-  schedule.mapping = count >= 4096 ? RowMapping::thread : count >= 64 ? RowMapping::warp : RowMapping::block;
-  schedule.threads = 256;
+  schedule.team.mapping = count >= 4096 ? RowMapping::thread : count >= 64 ? RowMapping::warp : RowMapping::block;
+  schedule.team.threads = 256;
   return team_of(schedule);
 }
 
 }  // namespace
 
 Team team_of(const ReduceSchedule& s) {
-  switch (s.mapping) {
-    case RowMapping::thread: return {s.threads, 1, 1, "threadIdx.x", "0", ""};
+  switch (s.team.mapping) {
+    case RowMapping::thread: return {s.team.threads, 1, 1, "threadIdx.x", "0", ""};
     case RowMapping::warp:
-      return {s.threads / s.lanes,
-              s.lanes,
+      return {s.team.threads / s.team.lanes,
+              s.team.lanes,
               1,
-              fmt::format("threadIdx.x / {}", s.lanes),
-              fmt::format("threadIdx.x % {}", s.lanes),
-              fmt::format("reduce_lanes<{}>", s.lanes)};
+              fmt::format("threadIdx.x / {}", s.team.lanes),
+              fmt::format("threadIdx.x % {}", s.team.lanes),
+              fmt::format("reduce_lanes<{}>", s.team.lanes)};
     case RowMapping::block:
-      if (s.cluster == 1) return {1, s.threads, 1, "0", "threadIdx.x", fmt::format("reduce_block<{}>", s.threads)};
+      if (s.team.cluster == 1)
+        return {1, s.team.threads, 1, "0", "threadIdx.x", fmt::format("reduce_block<{}>", s.team.threads)};
       return {1,
-              s.threads * s.cluster,
+              s.team.threads * s.team.cluster,
               1,
               "0",
-              fmt::format("blockIdx.x % {} * {} + threadIdx.x", s.cluster, s.threads),
-              fmt::format("reduce_cluster<{}, {}>", s.cluster, s.threads)};
+              fmt::format("blockIdx.x % {} * {} + threadIdx.x", s.team.cluster, s.team.threads),
+              fmt::format("reduce_cluster<{}, {}>", s.team.cluster, s.team.threads)};
     case RowMapping::column:
-      return {s.columns * s.vector,
-              s.threads / s.columns,
+      return {s.team.columns * s.vector,
+              s.team.threads / s.team.columns,
               s.vector,
-              fmt::format("threadIdx.x % {}", s.columns),
-              fmt::format("threadIdx.x / {}", s.columns),
-              s.threads == s.columns ? "" : fmt::format("reduce_columns<{}, {}>", s.columns, s.threads)};
+              fmt::format("threadIdx.x % {}", s.team.columns),
+              fmt::format("threadIdx.x / {}", s.team.columns),
+              s.team.threads == s.team.columns ? ""
+                                               : fmt::format("reduce_columns<{}, {}>", s.team.columns, s.team.threads)};
   }
   return {};
 }
@@ -64,7 +66,7 @@ Team team_of(const ReduceSchedule& s) {
 Rows::Rows(const Kernel& the_kernel)
     : kernel(the_kernel),
       schedule(std::get<ReduceSchedule>(kernel.schedule)),
-      rounds(rounds_of(kernel, schedule.online)),
+      rounds(rounds_of(kernel, is_online(schedule))),
       names(names_of(kernel)) {
   while (kept < kernel.axes.size() && !kernel.axes[kept].reduced) ++kept;
   count = extent_of(kernel, 0, kept);
@@ -106,7 +108,7 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
 
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last) {
   const std::string type = index_type(rows.kernel);
-  const Dim part = blocks_of(rows.length, rows.schedule.splits * step) * Dim(step);
+  const Dim part = blocks_of(rows.length, parts_of(rows.schedule) * step) * Dim(step);
   const std::string size = parenthesized(dim_text(part, rows.names));
   out.line(fmt::format("const {} begin = {}part * {};", type, first.empty() ? "" : first + " + ", size));
   out.line(fmt::format("const {0} end = min(begin + {1}, ({0}){2});", type, size, parenthesized(last)));
@@ -158,7 +160,7 @@ Finisher finisher(const Rows& rows) {
   result.block = 256;
   result.grid = blocks_of(rows.count, team.rows);
   result.scratch_bytes =
-      rows.count * Dim(static_cast<std::int64_t>(kPartialBytes * sweep.reduces.size()) * rows.schedule.splits);
+      rows.count * Dim(static_cast<std::int64_t>(kPartialBytes * sweep.reduces.size()) * parts_of(rows.schedule));
   Writer& out = result.body;
   emit_row(out, rows, team, 1);
   define(out, rows, sweep.before);
@@ -166,7 +168,7 @@ Finisher finisher(const Rows& rows) {
   for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) {
     const InstrId id = sweep.reduces[slot];
     const Combination how = combination(rows.kernel, rows.kernel.instr(id));
-    out.line(fmt::format("{} a{} = combine_parts<{}, {}>({}{}, {}, {}, {}, {});", how.type, id, rows.schedule.splits,
+    out.line(fmt::format("{} a{} = combine_parts<{}, {}>({}{}, {}, {}, {}, {});", how.type, id, parts_of(rows.schedule),
                          team.size, partials(rows, slot, how.type), rows.kept == 0 ? "" : " + row", count,
                          team.size == 1 ? "0" : "member",
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));

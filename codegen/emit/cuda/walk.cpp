@@ -17,11 +17,11 @@ constexpr int kUnrolledShared = 2;  // what a row has in shared memory is many v
 
 Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
     : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
-  if (rows.schedule.persistent) {
-    shared_ = rows.schedule.shared_elements / rows.schedule.vector;
-    chunks_ = rows.schedule.row_elements / rows.schedule.vector - shared_;
+  if (holds_rows(rows.schedule)) {
+    shared_ = shared_elements(rows.schedule) / rows.schedule.vector;
+    chunks_ = held_elements(rows.schedule) / rows.schedule.vector - shared_;
   }
-  if (tiled()) chunks_ = rows.schedule.unroll;
+  if (tiled()) chunks_ = unroll_of(rows.schedule);
 }
 
 void Walk::emit_bounds() {
@@ -35,26 +35,26 @@ void Walk::emit_bounds() {
     out_.line(fmt::format("const {0} tail = head + ({1} - head) / {2} * {2};", type, length, vector));
     out_.line(fmt::format("const {} edge = member < head ? member : member - head + tail;", type));
   }
-  if (rows_.schedule.splits > 1)
+  if (parts_of(rows_.schedule) > 1)
     emit_part(out_, rows_, std::int64_t{step_} * std::max(1, chunks_), peeled_ == nullptr ? "" : "head",
               end_of_vectors());
 }
 
 void Walk::open_edge() {
   out_.open(fmt::format("if (edge < {}{}) {{", dim_text(rows_.length, rows_.names),
-                        rows_.schedule.splits > 1 ? " && part == 0" : ""));
+                        parts_of(rows_.schedule) > 1 ? " && part == 0" : ""));
   out_.line(fmt::format("const {} {} = edge;", index_type(rows_.kernel), rows_.element()));
 }
 
 std::string Walk::end_of_vectors() const { return peeled_ == nullptr ? dim_text(rows_.length, rows_.names) : "tail"; }
 
-std::string Walk::end() const { return rows_.schedule.splits > 1 ? "end" : end_of_vectors(); }
+std::string Walk::end() const { return parts_of(rows_.schedule) > 1 ? "end" : end_of_vectors(); }
 
 // Where this thread's first vector stands in the row, or in this block's part of it.
 std::string Walk::first() const {
   const int vector = rows_.schedule.vector;
   const std::string place = vector == 1 ? "member" : fmt::format("member * {}", vector);
-  const std::string begin = rows_.schedule.splits > 1 ? "begin" : peeled_ != nullptr ? "head" : "";
+  const std::string begin = parts_of(rows_.schedule) > 1 ? "begin" : peeled_ != nullptr ? "head" : "";
   return team_.size == 1 ? (begin.empty() ? "0" : begin) : begin + (begin.empty() ? "" : " + ") + place;
 }
 
@@ -71,7 +71,7 @@ void Walk::open_loop(const std::string& name, int step) {
 }
 
 bool Walk::takes_one_turn(int step) const {
-  if (rows_.schedule.splits > 1) return false;
+  if (parts_of(rows_.schedule) > 1) return false;
   const std::int64_t longest = rows_.length.bounds(rows_.kernel.symbols).max;
   return (peeled_ == nullptr ? longest : longest / rows_.schedule.vector * rows_.schedule.vector) <= step;
 }
@@ -127,9 +127,9 @@ void Walk::close(int opened) {
 }
 
 bool Walk::whole_chunks() const {
-  const std::int64_t covered = std::int64_t{step_} * (chunks_ + shared_) * rows_.schedule.splits;
-  return rows_.schedule.persistent ? rows_.length.is(covered)
-                                   : rows_.length.is_constant() && rows_.length.constant() % covered == 0;
+  const std::int64_t covered = std::int64_t{step_} * (chunks_ + shared_) * parts_of(rows_.schedule);
+  return holds_rows(rows_.schedule) ? rows_.length.is(covered)
+                                    : rows_.length.is_constant() && rows_.length.constant() % covered == 0;
 }
 
 }  // namespace tenon::codegen::cuda

@@ -1,4 +1,5 @@
 // Kernel to LLVM assembly: the class decides the loops, the rest is shared.
+#include <fmt/format.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
@@ -11,9 +12,7 @@ namespace {
 Source emit_class(simd::Unit& unit) {
   switch (unit.kernel.kernel_class) {
     case ir::KernelClass::map: return simd::emit_map(unit);
-    case ir::KernelClass::reduce:
-      TENON_CHECK(!has_outer(unit.kernel), "outer reductions beside those of rows are for CUDA");
-      return simd::emit_reduce(unit);
+    case ir::KernelClass::reduce: return simd::emit_reduce(unit);
     case ir::KernelClass::contract: return simd::emit_contract(unit);
     case ir::KernelClass::attend: return simd::emit_attend(unit);
   }
@@ -23,6 +22,8 @@ Source emit_class(simd::Unit& unit) {
 }  // namespace
 
 Source emit_llvm(const Kernel& kernel, const Target& target) {
+  const std::string why_not = verify(kernel.schedule, kernel, target);
+  TENON_CHECK(why_not.empty(), fmt::format("{}: {}\n{}", why_not, print(kernel.schedule), print(kernel)));
   simd::Unit unit(kernel, target);
   Source source = emit_class(unit);
   simd::end_function(unit);

@@ -20,7 +20,7 @@ Value* address_of(Unit& unit, const Scope& scope, const KeptValue& kept) {
 }  // namespace
 
 std::vector<KeptValue> reserve_kept(Unit& unit, const Rounds& rounds, const std::vector<int>& reduced, int lanes) {
-  if (!std::get<ReduceSchedule>(unit.kernel.schedule).persistent) return {};
+  if (!std::holds_alternative<InBuffer>(std::get<ReduceSchedule>(unit.kernel.schedule).keep)) return {};
   auto& b = unit.b;
   const std::vector<DearValue> values = dear_values(unit.kernel, rounds);
   // A vector may begin anywhere in the row, and is read as a whole.

@@ -37,7 +37,7 @@ void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule&
   const std::vector<int> all = every_store(unit.kernel);
   std::vector<InstrId> values;
   for (const Store& store : unit.kernel.stores) values.push_back(store.value);
-  for_streamed_lanes(unit, scope, schedule.streaming ? all : std::vector<int>{},
+  for_streamed_lanes(unit, scope, schedule.cache.streaming ? all : std::vector<int>{},
                      {tiling.inner, tiling.lanes, tiling.unroll, begin, end},
                      [&](std::vector<Scope>& vectors, bool around) {
                        if (schedule.interleave && around) fetch_ahead(unit, vectors);
@@ -69,7 +69,7 @@ Tiling tiling_of(const Kernel& kernel, const MapSchedule& schedule) {
 Source emit_map(Unit& unit) {
   const Kernel& kernel = unit.kernel;
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  if (schedule.tile_axis >= 0) return emit_map_tile(unit);
+  if (schedule.tile) return emit_map_tile(unit);
   auto& b = unit.b;
   Source source;
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());

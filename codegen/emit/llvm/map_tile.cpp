@@ -57,11 +57,11 @@ bool rows_are_lines(const Unit& unit, int along) {
 Tile tile_of(const Unit& unit, const MapSchedule& schedule) {
   const Kernel& kernel = unit.kernel;
   Tile tile;
-  tile.along = schedule.tile_axis;
+  tile.along = schedule.tile->axis;
   tile.inner = static_cast<int>(kernel.axes.size()) - 1;
   tile.lanes = schedule.vector;
-  tile.columns = schedule.tile_columns;
-  tile.streaming = schedule.streaming;
+  tile.columns = schedule.tile->columns;
+  tile.streaming = schedule.cache.streaming;
   for (int axis = 0; axis < tile.inner; ++axis)
     if (axis != tile.along) tile.outer.push_back(axis);
   tile.stores.resize(kernel.stores.size());
@@ -194,7 +194,7 @@ Source emit_map_tile(Unit& unit) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
   auto& b = unit.b;
   Tile tile = tile_of(unit, schedule);
-  const Dim blocks = ceil_div(extent_of(kernel, tile.along), schedule.tile_rows);
+  const Dim blocks = ceil_div(extent_of(kernel, tile.along), schedule.tile->rows);
   const Dim chunks = ceil_div(extent_of(kernel, tile.inner), tile.columns);
   Source source;
   source.launch.grid_x = point_count(kernel, tile.outer) * blocks * chunks;
@@ -208,7 +208,7 @@ Source emit_map_tile(Unit& unit) {
           begin, minimum_of(unit, b.CreateAdd(begin, constant(unit, size)), emit_dim(unit, extent_of(kernel, axis)))};
     };
     Value *chunk_count = emit_dim(unit, chunks), *block_count = emit_dim(unit, blocks);
-    const auto [row, row_end] = part(b.CreateURem(number, block_count), schedule.tile_rows, tile.along);
+    const auto [row, row_end] = part(b.CreateURem(number, block_count), schedule.tile->rows, tile.along);
     Value* chunk = b.CreateUDiv(number, block_count);
     const auto [column, column_end] = part(b.CreateURem(chunk, chunk_count), tile.columns, tile.inner);
     bind_point(unit, task, tile.outer, b.CreateUDiv(chunk, chunk_count));

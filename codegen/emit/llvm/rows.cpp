@@ -26,8 +26,8 @@ RowPlan plan_rows(const Kernel& kernel, bool may_split) {
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
     (kernel.axes[static_cast<std::size_t>(axis)].reduced ? plan.reduced : plan.kept).push_back(axis);
   plan.lanes = std::max(2, schedule.vector);
-  plan.columns = !plan.kept.empty() && (schedule.mapping == RowMapping::column || plan.reduced.empty());
-  plan.streaming = schedule.streaming;
+  plan.columns = !plan.kept.empty() && (schedule.team.mapping == RowMapping::column || plan.reduced.empty());
+  plan.streaming = schedule.cache.streaming;
   plan.vectors = 4;
   plan.groups = std::max<std::int64_t>(1, schedule.grain);
   if (plan.columns) {
@@ -36,8 +36,8 @@ RowPlan plan_rows(const Kernel& kernel, bool may_split) {
     while (plan.vectors > 1 && plan.vectors * plan.lanes > columns) plan.vectors /= 2;
     plan.groups = std::max<std::int64_t>(1, plan.groups / (plan.lanes * plan.vectors));
   }
-  if (may_split && schedule.splits > 1 && !plan.reduced.empty()) {
-    plan.splits = schedule.splits;
+  if (may_split && parts_of(schedule) > 1 && !plan.reduced.empty()) {
+    plan.splits = parts_of(schedule);
     plan.split_axis = longest(kernel, plan.reduced);
     plan.groups = 1;
   }
