@@ -24,7 +24,6 @@ struct Options {
                                   ///< name is an Error(argument) when a graph is compiled, here and in `print`
   std::set<std::string> print;    ///< levels printed to stderr while compiling (TENON_PRINT): graph, plan, schedule,
                                   ///< kernel, source
-  bool deterministic = true;      ///< the same bits from run to run on the same device
   Bindings typical;               ///< typical symbol values, for the planner's estimates
   double max_live_bytes = 0;      ///< of intermediates alive at once at the typical sizes, 0: no limit. Kernels are not
                                   ///< merged beyond it; a graph that does not fit is an Error(resource)
