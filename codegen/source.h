@@ -15,8 +15,7 @@ namespace tenon::codegen {
 /// How many blocks (CUDA) or tasks (CPU) a launch has, as dimension expressions that are evaluated once the sizes are
 /// known. A grid of 0 blocks is not launched.
 struct LaunchRule {
-  Dim grid_x = 1, grid_y = 1, grid_z = 1;
-  std::int64_t max_grid_x = 0;   ///< 0: no limit; else the blocks loop over what is left (a persistent grid)
+  Dim grid_x = 1;
   int block = 256;               ///< threads; CPU: unused
   int shared_bytes = 0;          ///< dynamic shared memory
   int cluster = 1;               ///< CUDA: neighbouring blocks that form a cluster, which the function's text says

@@ -32,7 +32,7 @@ struct Binary {
 /// A launch with its sizes filled in.
 struct LaunchCall {
   const LoadedKernel* kernel = nullptr;
-  std::int64_t grid[3] = {1, 1, 1};
+  std::int64_t grid = 1;  ///< tasks, or blocks along x
   int block = 1;
   int shared_bytes = 0;
   bool early = false;            ///< may begin before the kernel ahead of it ends

@@ -232,7 +232,7 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
     pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
   runtime::LaunchCall call;
   call.kernel = launch.built->loaded.get();
-  std::copy(std::begin(launch.grid), std::end(launch.grid), std::begin(call.grid));
+  call.grid = launch.grid;
   call.block = launch.built->source.launch.block;
   call.shared_bytes = launch.built->source.launch.shared_bytes;
   call.finish_grid = launch.finish_grid;

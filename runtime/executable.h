@@ -56,7 +56,7 @@ struct PointerSource {
 struct PreparedLaunch {
   std::size_t planned = 0;  ///< which launch of the built plan it is
   const BuiltLaunch* built = nullptr;
-  std::int64_t grid[3] = {1, 1, 1};
+  std::int64_t grid = 1;                ///< tasks, or blocks along x
   std::int64_t finish_grid = 0;         ///< of the second function
   std::vector<std::int64_t> dims;       ///< and where the blocks of a pack's members end
   std::vector<PointerSource> pointers;  ///< of the operands, then of the scratch memory

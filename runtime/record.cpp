@@ -78,10 +78,10 @@ bool writes(const codegen::Kernel& kernel, const Bindings& bindings) {
 // A pack's blocks: none for members with no element to write.
 void deal_blocks(PreparedLaunch& launch, const Bindings& bindings) {
   const BuiltLaunch& built = *launch.built;
-  launch.grid[0] = 0;
+  launch.grid = 0;
   for (std::size_t i = 0; i < built.launch.members.size(); ++i) {
-    if (i > 0) launch.dims.push_back(launch.grid[0]);
-    if (writes(built.launch.members[i], bindings)) launch.grid[0] += built.source.launch.members[i].evaluate(bindings);
+    if (i > 0) launch.dims.push_back(launch.grid);
+    if (writes(built.launch.members[i], bindings)) launch.grid += built.source.launch.members[i].evaluate(bindings);
   }
 }
 
@@ -91,11 +91,7 @@ PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t planned, const 
   PreparedLaunch launch;
   launch.planned = planned;
   launch.built = &built;
-  const codegen::LaunchRule& rule = built.source.launch;
-  launch.grid[0] = rule.grid_x.evaluate(bindings);
-  launch.grid[1] = rule.grid_y.evaluate(bindings);
-  launch.grid[2] = rule.grid_z.evaluate(bindings);
-  if (rule.max_grid_x > 0) launch.grid[0] = std::min(launch.grid[0], rule.max_grid_x);
+  launch.grid = built.source.launch.grid_x.evaluate(bindings);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
   if (built.launch.members.size() > 1) deal_blocks(launch, bindings);
   for (const codegen::Kernel& member : built.launch.members)
@@ -112,7 +108,7 @@ bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
   const auto& members = launch.built->launch.members;
   const bool any =
       std::any_of(members.begin(), members.end(), [&](const auto& member) { return writes(member, bindings); });
-  return !any || launch.grid[0] <= 0 || launch.grid[1] <= 0 || launch.grid[2] <= 0;
+  return !any || launch.grid <= 0;
 }
 
 // Kernels that take the run's inputs for constant find them in memory when they begin: the first of the run then waits

@@ -151,8 +151,7 @@ class CudaBackend final : public Backend {
     for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
     for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
     LaunchConfig config;
-    config.grid = {blocks(launch.grid[0], kernel.name), blocks(launch.grid[1], kernel.name),
-                   blocks(launch.grid[2], kernel.name)};
+    config.grid = {blocks(launch.grid, kernel.name), 1, 1};
     config.block = {static_cast<unsigned>(launch.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
     config.programmatic_dependent = launch.early;

@@ -61,7 +61,7 @@ class BareLaunches {
       Call call;
       call.function =
           modules_.back().function(built.source.entry, static_cast<std::size_t>(built.source.launch.shared_bytes));
-      for (int i = 0; i < 3; ++i) call.grid[i] = static_cast<unsigned>(launch.grid[i]);
+      call.grid = static_cast<unsigned>(launch.grid);
       call.block = static_cast<unsigned>(built.source.launch.block);
       call.shared = static_cast<unsigned>(built.source.launch.shared_bytes);
       call.pointers = launch.pointers.size();
@@ -69,8 +69,7 @@ class BareLaunches {
       calls_.push_back(call);
       if (built.source.finish_entry.empty()) continue;
       call.function = modules_.back().function(built.source.finish_entry, 0);
-      call.grid[0] = static_cast<unsigned>(launch.finish_grid);
-      call.grid[1] = call.grid[2] = 1;
+      call.grid = static_cast<unsigned>(launch.finish_grid);
       call.block = static_cast<unsigned>(built.source.finish_block);
       call.shared = 0;
       calls_.push_back(std::move(call));
@@ -84,16 +83,15 @@ class BareLaunches {
   void operator()() {
     for (Call& call : calls_)
       cuda::check(driver_,
-                  driver_.launch_kernel(call.function, call.grid[0], call.grid[1], call.grid[2], call.block, 1, 1,
-                                        call.shared, nullptr, call.arguments.data(), nullptr),
+                  driver_.launch_kernel(call.function, call.grid, 1, 1, call.block, 1, 1, call.shared, nullptr,
+                                        call.arguments.data(), nullptr),
                   "launching");
   }
 
  private:
   struct Call {
     cuda::FunctionHandle function = nullptr;
-    unsigned grid[3] = {};
-    unsigned block = 0, shared = 0;
+    unsigned grid = 0, block = 0, shared = 0;
     std::size_t pointers = 0;
     std::vector<std::int64_t> dims;
     std::vector<void*> arguments;

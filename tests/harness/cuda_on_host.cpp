@@ -185,7 +185,7 @@ class HostBackend final : public runtime::Backend {
   std::string disassemble(const codegen::Source&) const override { return {}; }
   void launch(const runtime::LaunchCall& launch, void*) const override {
     static_cast<const HostKernel&>(*launch.kernel)
-        .run(launch.grid[0], launch.finish_grid, {launch.pointers.begin(), launch.pointers.end()},
+        .run(launch.grid, launch.finish_grid, {launch.pointers.begin(), launch.pointers.end()},
              {launch.dims.begin(), launch.dims.end()});
   }
 
