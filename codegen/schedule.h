@@ -174,7 +174,7 @@ struct ContractSchedule {
   int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
   int stages = 2;                             ///< tiles of operands in flight
   int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
-  int micro_m = 0, micro_n = 0;               ///< CPU: micro-kernel
+  int micro_m = 0;                            ///< CPU: rows of the micro-kernel, which is two vectors wide
 
   bool operator==(const ContractSchedule&) const = default;
 };
@@ -182,8 +182,6 @@ struct ContractSchedule {
 struct AttendSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_q = 64, tile_kv = 64;
-  int warps = 4;
-  int stages = 1;
   int vector = 1;  ///< elements per load of q, k and v
 
   bool operator==(const AttendSchedule&) const = default;

@@ -39,7 +39,6 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
   AttendSchedule schedule;
   if (!tiles.element.tensor_cores) {
     schedule.loop = MainLoop::simt;
-    schedule.warps = 8;  // sixteen threads for four queries
     schedule.tile_kv = tiles.element.dtype == DType::f64 ? 32 : 64;
   } else {
     const bool narrow = tiles.depth > 128 || tiles.width > 128 || score_cost(kernel, parts) > kCostlyScore;
@@ -47,7 +46,6 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
     schedule.tile_kv = narrow ? 32 : 64;
     schedule.tile_q = is_large(kernel, parts, target) ? 128 : 64;
     while (schedule.tile_q > 16 && shared_bytes(schedule, tiles) > target.shared_memory_per_block) schedule.tile_q /= 2;
-    schedule.warps = schedule.tile_q / 16;
   }
   const auto vector = [&](const OperandPart& part) {
     return tile_access(kernel, part, tiles.element, Lines::as_read, target).vector;

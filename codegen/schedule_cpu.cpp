@@ -177,9 +177,7 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
 ContractSchedule choose_contract(const Kernel&, const Target& target) {
   ContractSchedule schedule;
   schedule.loop = MainLoop::cpu;
-  const int lanes = target.vector_bytes / 4;
   schedule.micro_m = target.vector_bytes == 64 ? 8 : 6;
-  schedule.micro_n = 2 * lanes;
   schedule.tile_m = target.vector_bytes == 64 ? 192 : 96;
   schedule.tile_n = 256;
   schedule.tile_k = 256;

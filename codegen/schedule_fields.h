@@ -129,7 +129,6 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "vector_a", s, &ContractSchedule::vector_a);
   field(f, "vector_b", s, &ContractSchedule::vector_b);
   field(f, "micro_m", s, &ContractSchedule::micro_m);
-  field(f, "micro_n", s, &ContractSchedule::micro_n);
 }
 
 template <typename F>
@@ -137,8 +136,6 @@ void fields(F& f, AttendSchedule& s) {
   field(f, "loop", s, &AttendSchedule::loop);
   field(f, "tile_q", s, &AttendSchedule::tile_q);
   field(f, "tile_kv", s, &AttendSchedule::tile_kv);
-  field(f, "warps", s, &AttendSchedule::warps);
-  field(f, "stages", s, &AttendSchedule::stages);
   field(f, "vector", s, &AttendSchedule::vector);
 }
 
