@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/disk_cache.h"
+#include "src/switches.h"
 #include "tenon/error.h"
 #include "tenon_build.h"
 
@@ -62,7 +63,7 @@ std::span<const CostField> cost_fields() { return kFields; }
 ir::CostModel cost_model(const runtime::Backend& backend, const Options& options) {
   const std::string device = backend.device_name();
   ir::CostModel cost = assumed_cost_model(backend.target());
-  if (device.empty() || !options.cache || options.disable.count("calibration")) return cost;
+  if (device.empty() || !options.cache || !parts_without(options.disable).calibration) return cost;
   const auto entry = open_folder(options).load(key_of(backend));
   if (ir::CostModel kept = cost; entry && read(entry->metadata, kept)) {
     cost = kept;

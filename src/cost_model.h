@@ -22,7 +22,7 @@ std::span<const CostField> cost_fields();
 ir::CostModel assumed_cost_model(const codegen::Target& target);
 
 /// What was kept for the backend's device by this version of Tenon; what is assumed of it where nothing was, where
-/// there is no cache, or where "calibration" is in options.disable.
+/// there is no cache, or where calibration is switched off (switches.def).
 ir::CostModel cost_model(const runtime::Backend& backend, const Options& options);
 
 /// Keeps it for the backend's device. Error(io) when there is no folder that can be written.

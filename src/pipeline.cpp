@@ -93,18 +93,13 @@ codegen::TargetKind target_kind(const std::string& target, const Options& option
 
 ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
   ir::PlanOptions wanted;
-  wanted.fuse = options.fuse && !options.disable.count("fuse");
-  wanted.find_attention = !options.disable.count("attention");
-  wanted.siblings = !options.disable.count("siblings");
-  wanted.mixed_order = target == codegen::TargetKind::cuda && !options.disable.count("mixed_order");
-  wanted.max_places = options.disable.count("places") ? 0 : wanted.max_places;
-  wanted.duplicate = !options.disable.count("duplicate");
-  wanted.window = options.disable.count("windows") ? 0 : wanted.window;
-  const bool packs = target == codegen::TargetKind::cuda && !options.disable.count("packing");
-  wanted.max_packed = packs ? wanted.max_packed : 1;  // a CPU has no launch to save
+  wanted.fuse = options.fuse;
+  wanted.mixed_order = target == codegen::TargetKind::cuda;
+  if (target == codegen::TargetKind::cpu) wanted.max_packed = 1;  // a CPU has no launch to save
   wanted.max_live_bytes = options.max_live_bytes;
   wanted.typical = options.typical;
   wanted.cost = cost;
+  switch_off(options.disable, wanted);
   show(options, "graph", ir::print(graph));
   ir::Plan result = ir::make_plan(graph, wanted, options.disable);
   show(options, "plan", ir::print(result));
@@ -133,7 +128,7 @@ std::vector<codegen::Launch> lower_launches(const ir::Plan& plan, const std::vec
                                             const runtime::Backend& backend, const runtime::Tunings& tunings,
                                             const Options& options) {
   const auto tuned = [&](const codegen::Kernel& kernel) { return tunings.find(backend, kernel); };
-  const bool find = options.disable.count("tuned") == 0;
+  const bool find = parts_without(options.disable).tuned;
   return codegen::lower_launches(plan, groups, specialization, backend.target(),
                                  find ? codegen::FindSchedule(tuned) : codegen::FindSchedule());
 }
@@ -154,7 +149,7 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
   impl->replay = options.replay;
   if (options.print.count("source"))
     impl->on_source = [options](const codegen::Source& source) { show(options, "source", source.text); };
-  if (!options.disable.count("nvtx")) impl->nvtx = runtime::Nvtx::attach(options.nvtx_tool);
+  if (parts_without(options.disable).nvtx) impl->nvtx = runtime::Nvtx::attach(options.nvtx_tool);
   if (options.tune)
     impl->tuner = [tunings, options](const Executable::Impl& executable, const runtime::LaunchRecord& record,
                                      std::span<const Buffer> inputs, std::span<const Buffer> outputs) {

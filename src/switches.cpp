@@ -1,4 +1,4 @@
-// The switches of the parts, and a check of the names that a user gives.
+// The switches as a list, what each does to options, and a check of the names that a user gives.
 #include "src/switches.h"
 
 #include <fmt/format.h>
@@ -14,24 +14,20 @@ namespace tenon::src {
 namespace {
 
 struct Row {
-  const char *name, *what;
+  std::string_view name, part, what;
 };
 
-constexpr Row kOfPlanner[] = {
-    {"fuse", "operators share kernels"},
-    {"attention", "softmax(q k) v is found, and is one kernel"},
-    {"siblings", "kernels that share inputs are merged"},
-    {"mixed_order", "rows and columns of one tensor are reduced in one kernel (CUDA)"},
-    {"duplicate", "what is cheap is computed again rather than stored"},
-    {"places", "a value is stored before views that meet again multiply its loads"},
-    {"windows", "pieces of neighbouring kernels are cut anew, exactly"},
-    {"packing", "small independent kernels share a launch (CUDA)"},
-    {"calibration", "costs are those that were measured on the device"},
+constexpr Row kRows[] = {
+#define PLANNER_SWITCH(name, what, member, off) {#name, "planner", what},
+#define PART_SWITCH(name, part, what) {#name, #part, what},
+#include "src/switches.def"
 };
-constexpr Row kOfRuntime[] = {
-    {"tuned", "schedules that won on the device are used"},
-    {"nvtx", "profilers are told of runs and kernels"},
-};
+
+void append_part(std::string_view part, std::vector<Switch>& switches) {
+  for (const Row& row : kRows)
+    if (row.part == part) switches.push_back({std::string(row.name), std::string(row.part), std::string(row.what)});
+}
+
 constexpr std::string_view kLevels[] = {"graph", "plan", "schedule", "kernel", "source"};
 
 void check(const std::set<std::string>& names, std::span<const std::string_view> known, const std::string& what,
@@ -52,11 +48,26 @@ std::vector<Switch> all_switches() {
   std::vector<Switch> switches;
   for (const ir::Pass& pass : ir::pass_table())
     if (pass.name != "decompose") switches.push_back({std::string(pass.name), "pass", std::string(pass.doc)});
-  for (const Row& row : kOfPlanner) switches.push_back({row.name, "planner", row.what});
+  append_part("planner", switches);
   for (const codegen::Feature& feature : codegen::all_features())
     switches.push_back({feature.name, "kernels", feature.what});
-  for (const Row& row : kOfRuntime) switches.push_back({row.name, "runtime", row.what});
+  append_part("runtime", switches);
   return switches;
+}
+
+void switch_off(const std::set<std::string>& names, ir::PlanOptions& options) {
+#define PLANNER_SWITCH(name, what, member, off) \
+  if (names.count(#name)) options.member = off;
+#define PART_SWITCH(name, part, what)
+#include "src/switches.def"
+}
+
+Parts parts_without(const std::set<std::string>& names) {
+  Parts parts;
+#define PLANNER_SWITCH(name, what, member, off)
+#define PART_SWITCH(name, part, what) parts.name = !names.count(#name);
+#include "src/switches.def"
+  return parts;
 }
 
 void check_options(const Options& options) {
