@@ -10,7 +10,7 @@ function(tenon_publish_op_table target)
   endif()
 endfunction()
 
-# codegen/prelude.h's table of files. Generated again whenever a .cuh changes, comes or goes.
+# codegen/prelude/prelude.h's table of files. Generated again whenever a .cuh changes, comes or goes.
 function(tenon_embed_prelude target)
   file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/codegen/prelude/*.cuh)
   set(output ${PROJECT_BINARY_DIR}/generated/prelude_files.cpp)

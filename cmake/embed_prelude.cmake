@@ -11,7 +11,7 @@ foreach(path IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", R\"prelude(${text})prelude\"},\n")
 endforeach()
 file(WRITE ${OUTPUT}.new "// Generated from codegen/prelude/*.cuh by cmake/embed_prelude.cmake.
-#include \"codegen/prelude.h\"
+#include \"codegen/prelude/prelude.h\"
 
 namespace tenon::codegen {
 

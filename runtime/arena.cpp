@@ -14,7 +14,7 @@ bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last &&
 
 std::int64_t aligned(std::int64_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
-// Each value's bytes are a number (ir/bind.cpp), their sum need not be.
+// Each value's bytes are a number (ir/graph/bind.cpp), their sum need not be.
 std::int64_t end_of(std::int64_t offset, std::int64_t bytes) {
   std::int64_t end = 0;
   if (__builtin_add_overflow(offset, aligned(bytes), &end))

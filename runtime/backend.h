@@ -8,9 +8,9 @@
 #include <span>
 #include <string>
 
-#include "codegen/kernel.h"
-#include "codegen/source.h"
-#include "codegen/target.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/target/target.h"
 #include "runtime/cache.h"
 #include "tenon/compile.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "ir/host_memory.h"
-#include "ir/interpret.h"
+#include "ir/graph/host_memory.h"
+#include "ir/interpret/interpret.h"
 #include "runtime/overlap.h"
 #include "runtime/parallel.h"
 #include "runtime/record.h"
@@ -276,7 +276,7 @@ void check_buffer(const ir::Graph& graph, ir::ValueId value, const std::string& 
     throw Error(ErrorKind::argument,
                 fmt::format("{} '{}' is {}, not {}", role, name, tenon::name_of(buffer.dtype), tenon::name_of(wanted)),
                 {}, fmt::format("pass a {} buffer", tenon::name_of(wanted)));
-  // Its shape is compared with the graph's, whose bytes are checked where extents are bound (ir/bind.cpp).
+  // Its shape is compared with the graph's, whose bytes are checked where extents are bound (ir/graph/bind.cpp).
   const bool filled = std::find(buffer.shape.begin(), buffer.shape.end(), 0) == buffer.shape.end();
   if (filled && reinterpret_cast<std::uintptr_t>(buffer.data) % 16 != 0)
     throw Error(ErrorKind::argument, fmt::format("{} '{}' is not aligned to 16 bytes", role, name), {},

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
 #include "runtime/backend.h"
 #include "runtime/nvtx.h"

@@ -109,7 +109,7 @@ struct Extent {
   std::size_t buffer = 0;
 };
 
-// The shape is a record's, so that its bytes are a number (ir/bind.cpp).
+// The shape is a record's, so that its bytes are a number (ir/graph/bind.cpp).
 Extent extent_of(const Buffer& buffer, std::size_t number) {
   std::int64_t bytes = size_of(buffer.dtype);
   for (const std::int64_t size : buffer.shape) bytes *= size;

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/schedule.h"
+#include "codegen/schedule/schedule.h"
 
 namespace tenon::runtime {
 namespace {

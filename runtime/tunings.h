@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "runtime/backend.h"
 #include "runtime/disk_cache.h"
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tenon_build.h"
 #include "tools/bench_case.h"
 #include "tools/command.h"

@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include "ir/interpret.h"
-#include "src/pipeline.h"
+#include "ir/interpret/interpret.h"
+#include "src/driver/pipeline.h"
 #include "tools/bench_data.h"
 #include "tools/copy.h"
 #include "tools/work.h"

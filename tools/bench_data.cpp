@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/infer.h"
-#include "ir/text.h"
-#include "src/pipeline.h"
-#include "src/write_file.h"
+#include "ir/ops/infer.h"
+#include "ir/text/text.h"
+#include "src/api/write_file.h"
+#include "src/driver/pipeline.h"
 
 namespace tenon::tools {
 namespace {

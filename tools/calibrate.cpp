@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/fusion/roofline.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/stopwatch.h"
-#include "src/cost_model.h"
-#include "src/pipeline.h"
+#include "src/driver/cost_model.h"
+#include "src/driver/pipeline.h"
 #include "tools/command.h"
 
 namespace tenon::tools {

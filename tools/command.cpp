@@ -12,8 +12,8 @@
 #include <random>
 
 #include "runtime/disk_cache.h"
-#include "src/switches.h"
-#include "src/write_file.h"
+#include "src/api/write_file.h"
+#include "src/driver/switches.h"
 
 namespace tenon::tools {
 

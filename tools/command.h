@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/interpret.h"
+#include "ir/graph/graph.h"
+#include "ir/interpret/interpret.h"
 #include "tenon/compile.h"
 
 namespace tenon::tools {
@@ -41,7 +41,7 @@ struct TimingArguments {
 /// "name=value" cut in two; Error(argument) when there is no '='.
 std::pair<std::string, std::string> key_value(const std::string& text, const std::string& what);
 
-/// Writes to the file (src/write_file.h), or to stdout for "-" or nothing. Error(io).
+/// Writes to the file (src/api/write_file.h), or to stdout for "-" or nothing. Error(io).
 void write_output(const std::string& path, std::string_view content);
 
 /// Writes to stdout. Error(io), as when its disk is full.

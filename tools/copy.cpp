@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 
 namespace tenon::tools {
 namespace {

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "codegen/target.h"
+#include "codegen/target/target.h"
 #include "runtime/cuda/device.h"
 #include "runtime/disk_cache.h"
-#include "src/pipeline.h"
-#include "src/search.h"
+#include "src/driver/pipeline.h"
+#include "src/driver/search.h"
 #include "tenon_build.h"
 #include "tools/command.h"
 

@@ -8,12 +8,12 @@
 #include <cstdio>
 #include <cstring>
 
-#include "codegen/kernel.h"
-#include "ir/dot.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/fusion/dot.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
-#include "src/pipeline.h"
-#include "src/write_file.h"
+#include "ir/text/text.h"
+#include "src/api/write_file.h"
+#include "src/driver/pipeline.h"
 #include "tools/command.h"
 
 namespace tenon::tools {

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
-#include "src/cost_model.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/cost_model.h"
+#include "src/driver/pipeline.h"
 #include "tools/command.h"
 #include "tools/profile.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tools/bench_data.h"
 
 namespace tenon::tools {

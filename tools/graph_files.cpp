@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
-#include "src/switches.h"
+#include "ir/text/text.h"
+#include "src/driver/switches.h"
 #include "tenon_build.h"
 #include "tools/command.h"
 

@@ -8,8 +8,8 @@
 #include <new>
 #include <sstream>
 
-#include "ir/suggest.h"
-#include "src/write_file.h"
+#include "ir/ops/suggest.h"
+#include "src/api/write_file.h"
 #include "tenon/error.h"
 #include "tenon_build.h"
 #include "tools/command.h"

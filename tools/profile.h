@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/interpret.h"
+#include "ir/interpret/interpret.h"
 #include "runtime/profile.h"
 #include "tenon/compile.h"
 

@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
-#include "src/npy.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/api/npy.h"
+#include "src/driver/pipeline.h"
 #include "tools/command.h"
 #include "tools/profile.h"
 #include "tools/summary.h"

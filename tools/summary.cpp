@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ir/build.h"
-#include "ir/suggest.h"
+#include "ir/graph/build.h"
+#include "ir/ops/suggest.h"
 
 namespace tenon::tools {
 namespace {

@@ -1,5 +1,5 @@
 // tenon tune: searches the schedules of graphs' kernels on this device and keeps the fastest for later runs.
-#include "src/tune.h"
+#include "src/driver/tune.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tenon_build.h"
 #include "tools/bench_data.h"
 #include "tools/command.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/uses.h"
-#include "codegen/vectorize.h"
+#include "codegen/analysis/uses.h"
+#include "codegen/analysis/vectorize.h"
 
 namespace tenon::codegen {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/rounds.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
 

@@ -1,8 +1,8 @@
 // See peel.h.
 #include "codegen/analysis/peel.h"
 
-#include "codegen/rounds.h"
-#include "codegen/vectorize.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/vectorize.h"
 
 namespace tenon::codegen {
 

@@ -2,7 +2,7 @@
 // aligned. Every other operand must lie along the row at known distances from it.
 #pragma once
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
 

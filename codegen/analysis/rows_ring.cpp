@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/analysis/held.h"
+#include "codegen/analysis/rounds.h"
 #include "codegen/analysis/shared_rows.h"
-#include "codegen/rounds.h"
 
 namespace tenon::codegen {
 namespace {

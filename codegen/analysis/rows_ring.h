@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/target.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/target/target.h"
 
 namespace tenon::codegen {
 

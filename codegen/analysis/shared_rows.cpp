@@ -5,7 +5,7 @@
 
 #include "codegen/analysis/held.h"
 #include "codegen/analysis/peel.h"
-#include "codegen/vectorize.h"
+#include "codegen/analysis/vectorize.h"
 
 namespace tenon::codegen {
 namespace {

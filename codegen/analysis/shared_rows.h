@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/rounds.h"
-#include "codegen/target.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/target/target.h"
 
 namespace tenon::codegen {
 

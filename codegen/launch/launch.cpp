@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "codegen/transpose.h"
+#include "codegen/analysis/transpose.h"
 
 namespace tenon::codegen {
 namespace {

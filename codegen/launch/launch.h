@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/target.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/target/target.h"
 #include "ir/fusion/plan.h"
 
 namespace tenon::codegen {

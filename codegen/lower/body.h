@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "codegen/lower/one_rounding.h"
 
 namespace tenon::codegen {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "codegen/lower/body.h"
-#include "ir/build.h"
-#include "ir/check.h"
-#include "ir/view.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
+#include "ir/graph/view.h"
 
 namespace tenon::codegen {
 namespace {

@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "codegen/lower/body.h"
-#include "ir/build.h"
-#include "ir/check.h"
-#include "ir/formats.h"
 #include "ir/fusion/layout.h"
-#include "ir/numerics.h"
-#include "ir/view.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
+#include "ir/graph/view.h"
+#include "ir/interpret/numerics.h"
+#include "ir/ops/formats.h"
 
 namespace tenon::codegen {
 namespace {

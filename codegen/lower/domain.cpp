@@ -9,9 +9,9 @@
 #include <algorithm>
 
 #include "codegen/lower/body.h"
-#include "ir/build.h"
-#include "ir/check.h"
 #include "ir/fusion/layout.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "codegen/kernel.h"
+#include "codegen/analysis/narrow.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
-#include "codegen/narrow.h"
-#include "codegen/visit.h"
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 namespace {

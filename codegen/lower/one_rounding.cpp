@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/uses.h"
-#include "ir/numerics.h"
+#include "codegen/analysis/uses.h"
+#include "ir/interpret/numerics.h"
 
 namespace tenon::codegen {
 namespace {

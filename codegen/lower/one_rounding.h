@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
 

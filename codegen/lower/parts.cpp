@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 namespace {

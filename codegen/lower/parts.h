@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
 

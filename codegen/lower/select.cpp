@@ -4,8 +4,8 @@
 #include <map>
 #include <optional>
 
+#include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
-#include "codegen/visit.h"
 
 namespace tenon::codegen {
 namespace {

@@ -1,4 +1,4 @@
-// Conversions between dtypes, rounded once to nearest even. They give the bits of ir/formats.cpp.
+// Conversions between dtypes, rounded once to nearest even. They give the bits of ir/ops/formats.cpp.
 
 //@ bf16_to_f32
 // As two halves of a register, so that half of a loaded register takes one instruction to get there.

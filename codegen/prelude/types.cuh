@@ -1,5 +1,5 @@
 // Types and constants that generated code names. Pieces are marked "//@" with what they provide; a kernel's source holds
-// the pieces it needs and no other (codegen/emit/cuda/parts.cpp).
+// the pieces it needs and no other (codegen/emit/cuda/text/parts.cpp).
 
 //@ i8
 using i8 = signed char;

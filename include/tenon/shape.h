@@ -29,7 +29,7 @@ using Symbols = std::map<std::string, SymbolBounds>;
 /// A value for each symbol.
 using Bindings = std::map<std::string, std::int64_t>;
 
-struct DimTerms;  // the symbolic part; defined in ir/dim.cpp
+struct DimTerms;  // the symbolic part; defined in ir/graph/dim.cpp
 
 /// An exact 64-bit integer polynomial over symbols and floor divisions by constants, in canonical form:
 /// two dimensions that are equal as polynomials compare equal. Immutable and cheap to copy.

@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
-#include "ir/build.h"
-#include "ir/check.h"
 #include "ir/fusion/cluster.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {

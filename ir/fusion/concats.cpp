@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/build.h"
-#include "ir/check.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
 #include "ir/passes/rewrite.h"
 
 namespace tenon::ir::fusion {

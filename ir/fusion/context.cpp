@@ -2,8 +2,8 @@
 // that they are computed wherever they are needed.
 #include <algorithm>
 
-#include "ir/check.h"
 #include "ir/fusion/cluster.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "ir/build.h"
-#include "ir/check.h"
 #include "ir/fusion/cluster.h"
-#include "ir/view.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
+#include "ir/graph/view.h"
 #include "tenon/error.h"
 
 namespace tenon::ir::fusion {

@@ -9,8 +9,8 @@
 #include <numeric>
 #include <queue>
 
-#include "ir/check.h"
 #include "ir/fusion/memory.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {

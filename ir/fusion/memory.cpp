@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {

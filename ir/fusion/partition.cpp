@@ -7,8 +7,8 @@
 #include <functional>
 #include <queue>
 
-#include "ir/check.h"
 #include "ir/fusion/memory.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {

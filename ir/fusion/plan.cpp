@@ -7,11 +7,11 @@
 #include <functional>
 #include <set>
 
-#include "ir/build.h"
 #include "ir/fusion/concats.h"
 #include "ir/fusion/finish.h"
 #include "ir/fusion/memory.h"
 #include "ir/fusion/packing.h"
+#include "ir/graph/build.h"
 #include "ir/passes/passes.h"
 
 namespace tenon::ir {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/build.h"
-#include "ir/check.h"
 #include "ir/fusion/cluster.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -69,7 +69,7 @@ double slots_of(const Context& context, const Node& node) {
 }
 
 // Tensor cores take f16 and bf16, and f32 where its rounding to tf32 was asked for; the rest runs on plain lanes
-// (codegen/tiling.cpp).
+// (codegen/analysis/tiling.cpp).
 void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   if (kind_of(node.op) != Kind::contract) return;
   const double flops = 2 * context.count[static_cast<std::size_t>(node.results[0])] *

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "ir/build.h"
-#include "ir/check.h"
 #include "ir/fusion/cluster.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
 
 namespace tenon::ir {
 namespace {

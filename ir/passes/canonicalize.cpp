@@ -1,8 +1,8 @@
 // One spelling for each thing. Every node is offered to the rules of its kind once its operands are canonical; a rule
 // gives what stands for it, or nothing. Only exact rules: no bit of any result changes.
-#include "ir/build.h"
-#include "ir/check.h"
-#include "ir/infer.h"
+#include "ir/graph/build.h"
+#include "ir/graph/check.h"
+#include "ir/ops/infer.h"
 #include "ir/passes/canonical.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"

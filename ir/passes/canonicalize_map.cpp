@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include "ir/passes/canonical.h"
 
 namespace tenon::ir {

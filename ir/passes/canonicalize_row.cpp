@@ -3,7 +3,7 @@
 // -inf where its maximum is another. What exporters guard rows without keys by is then one number a row.
 #include <cmath>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include "ir/passes/canonical.h"
 
 namespace tenon::ir {

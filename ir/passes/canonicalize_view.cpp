@@ -2,10 +2,10 @@
 // constants, and axes are written sorted, from the front and in full.
 #include <algorithm>
 
-#include "ir/build.h"
-#include "ir/infer.h"
+#include "ir/graph/build.h"
+#include "ir/graph/view.h"
+#include "ir/ops/infer.h"
 #include "ir/passes/canonical.h"
-#include "ir/view.h"
 
 namespace tenon::ir {
 namespace {

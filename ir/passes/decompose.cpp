@@ -2,8 +2,8 @@
 // a cast before it, and matmul's 1-D operands become matrices.
 #include <fmt/format.h>
 
-#include "ir/build.h"
-#include "ir/limits.h"
+#include "ir/graph/build.h"
+#include "ir/graph/limits.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <optional>
 
-#include "ir/build.h"
-#include "ir/evaluate.h"
+#include "ir/graph/build.h"
+#include "ir/ops/evaluate.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
 

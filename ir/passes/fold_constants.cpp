@@ -2,8 +2,8 @@
 // symbol decides becomes a literal.
 #include <algorithm>
 
-#include "ir/evaluate.h"
-#include "ir/infer.h"
+#include "ir/ops/evaluate.h"
+#include "ir/ops/infer.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
 

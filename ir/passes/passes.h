@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "ir/graph.h"
+#include "ir/graph/graph.h"
 
 namespace tenon::ir {
 

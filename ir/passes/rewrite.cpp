@@ -1,8 +1,8 @@
 // The map from old values to new ones.
 #include "ir/passes/rewrite.h"
 
-#include "ir/check.h"
-#include "ir/infer.h"
+#include "ir/graph/check.h"
+#include "ir/ops/infer.h"
 
 namespace tenon::ir {
 

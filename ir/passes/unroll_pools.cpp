@@ -4,10 +4,10 @@
 // and those whose results meet their operand again (softmax of a few).
 #include <set>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
+#include "ir/graph/view.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
-#include "ir/view.h"
 
 namespace tenon::ir {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 #include "runtime/cpu/compile.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/jit.h"

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "codegen/target.h"
+#include "codegen/target/target.h"
 
 namespace tenon::runtime::cpu {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <memory>
 
-#include "codegen/emit/llvm/sleef.h"
+#include "codegen/emit/llvm/ops/sleef.h"
 
 // SLEEF's symbols are only named here, never called, so that one signature serves them all.
 extern "C" {

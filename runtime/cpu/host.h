@@ -1,7 +1,7 @@
 // The machine that runs the kernels, described as a target: processor, features, SIMD width, caches, threads.
 #pragma once
 
-#include "codegen/target.h"
+#include "codegen/target/target.h"
 
 namespace tenon::runtime::cpu {
 

@@ -8,7 +8,7 @@
 namespace tenon::runtime::cpu {
 
 /// Works on tasks [begin, end); `pointers` holds the operands' addresses, `dims` the symbols' values
-/// (codegen/source.h).
+/// (codegen/emit/source.h).
 using KernelFunction = void (*)(void* const* pointers, const std::int64_t* dims, std::int64_t begin, std::int64_t end);
 
 /// The code of one object; unmapped when this is destroyed.

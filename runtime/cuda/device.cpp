@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::runtime::cuda {
 namespace {

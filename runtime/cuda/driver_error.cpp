@@ -2,7 +2,7 @@
 // Relies on NVIDIA's documentation of each code for which of them leave the context unusable ("sticky" errors).
 #include <fmt/format.h>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 #include "runtime/cuda/driver.h"
 
 namespace tenon::runtime::cuda {

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 #include "tenon/error.h"
 
 namespace tenon::runtime::cuda {

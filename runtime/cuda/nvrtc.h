@@ -10,7 +10,7 @@
 
 namespace tenon::runtime::cuda {
 
-/// Where to look for NVRTC, in the order of the fields. All may be empty; src/options.cpp fills them from the
+/// Where to look for NVRTC, in the order of the fields. All may be empty; src/driver/options.cpp fills them from the
 /// environment.
 struct NvrtcSearch {
   std::string path;                          ///< TENON_NVRTC_PATH, a file or a folder. When set, nothing else is tried

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "codegen/kernel.h"
-#include "ir/op.h"
-#include "src/pipeline.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/ops/op.h"
+#include "src/driver/pipeline.h"
 #include "tests/cases/counts.h"
 #include "tests/cases/schedule_fields.h"
 #include "tests/harness/random_graph.h"

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <string>
 
-#include "ir/text.h"
-#include "src/npy.h"
+#include "ir/text/text.h"
+#include "src/api/npy.h"
 #include "tests/cases/coverage.h"
 #include "tests/harness/random_graph.h"
 

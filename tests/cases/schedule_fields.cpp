@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/schedule_fields.h"
+#include "codegen/schedule/fields.h"
 
 namespace tenon::test {
 namespace {

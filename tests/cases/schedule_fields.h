@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule.h"
+#include "codegen/schedule/schedule.h"
 
 namespace tenon::test {
 

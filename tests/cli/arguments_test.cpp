@@ -3,7 +3,7 @@
 #include <sstream>
 #include <string>
 
-#include "src/npy.h"
+#include "src/api/npy.h"
 #include "tests/cli/cli.h"
 
 namespace tenon {

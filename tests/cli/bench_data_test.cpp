@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/stopwatch.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 
 #ifdef TENON_WITH_CPU
 namespace tenon::tools {

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "src/npy.h"
+#include "src/api/npy.h"
 #include "tests/cli/cli.h"
 
 namespace tenon {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
 #include "runtime/cuda/nvrtc.h"
 #include "tests/runtime/installed_nvrtc.h"
 

@@ -2,7 +2,7 @@
 // that naive sums drift off in proportion to their length.
 #include <cmath>
 
-#include "codegen/schedule.h"
+#include "codegen/schedule/schedule.h"
 #include "tests/codegen/cuda_numerics.h"
 #include "tests/harness/cuda_on_host.h"
 

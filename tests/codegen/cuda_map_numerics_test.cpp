@@ -1,6 +1,6 @@
 // Map kernels of generated CUDA on the host: every operator, cast and view, and the ways that elements are walked.
-#include "codegen/schedule.h"
-#include "ir/op.h"
+#include "codegen/schedule/schedule.h"
+#include "ir/ops/op.h"
 #include "tests/codegen/cuda_numerics.h"
 #include "tests/codegen/text_checks.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "codegen/source.h"
-#include "ir/text.h"
+#include "codegen/emit/source.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"

@@ -5,10 +5,10 @@
 #include <random>
 #include <set>
 
-#include "ir/check.h"
 #include "ir/fusion/plan.h"
+#include "ir/graph/check.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"
 

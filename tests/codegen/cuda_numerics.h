@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
 #include "ir/fusion/plan.h"
 #include "tests/codegen/compile_everywhere.h"
 

@@ -1,6 +1,6 @@
 // Reduce kernels of generated CUDA on the host whose blocks walk over the rows: reductions over rows and, beside them,
 // over columns.
-#include "codegen/schedule.h"
+#include "codegen/schedule/schedule.h"
 #include "tests/codegen/cuda_numerics.h"
 #include "tests/codegen/text_checks.h"
 

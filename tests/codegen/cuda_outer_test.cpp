@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "codegen/kernel.h"
-#include "codegen/schedule.h"
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/schedule/schedule.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"

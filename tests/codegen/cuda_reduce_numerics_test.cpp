@@ -1,6 +1,6 @@
 // Reduce kernels of generated CUDA on the host: every reduction, by every kind of team, and what is fused around it.
-#include "codegen/schedule.h"
-#include "ir/op.h"
+#include "codegen/schedule/schedule.h"
+#include "ir/ops/op.h"
 #include "tests/codegen/cuda_numerics.h"
 
 namespace tenon::codegen {

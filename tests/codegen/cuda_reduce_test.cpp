@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"

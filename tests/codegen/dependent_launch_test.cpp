@@ -2,9 +2,9 @@
 // memory, so that the runtime may launch it while they still run.
 #include <gtest/gtest.h>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
 

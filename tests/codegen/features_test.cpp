@@ -1,11 +1,11 @@
 // What is switched off is neither chosen nor tried by a tuner, and what is left is as it was.
-#include "codegen/features.h"
+#include "codegen/target/features.h"
 
 #include <gtest/gtest.h>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::codegen {

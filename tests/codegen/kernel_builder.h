@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::test {
 

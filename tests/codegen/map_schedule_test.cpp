@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "codegen/kernel.h"
-#include "ir/text.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::codegen {

@@ -1,9 +1,9 @@
-// Exponentials of which only 16-bit results are made are computed in fewer instructions (codegen/narrow.h).
+// Exponentials of which only 16-bit results are made are computed in fewer instructions (codegen/analysis/narrow.h).
 #include <gtest/gtest.h>
 
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::codegen {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"

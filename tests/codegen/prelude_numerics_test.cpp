@@ -5,8 +5,8 @@
 #include <cmath>
 #include <random>
 
-#include "ir/formats.h"
-#include "ir/meaning.h"
+#include "ir/ops/formats.h"
+#include "ir/ops/meaning.h"
 #include "tests/harness/cuda_shim.h"
 
 #pragma GCC diagnostic push

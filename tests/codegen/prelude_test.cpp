@@ -1,5 +1,5 @@
 // The prelude inside the library is the prelude in the source tree.
-#include "codegen/prelude.h"
+#include "codegen/prelude/prelude.h"
 
 #include <gtest/gtest.h>
 

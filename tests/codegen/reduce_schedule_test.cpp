@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
 

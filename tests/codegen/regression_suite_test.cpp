@@ -7,7 +7,7 @@
 #include <set>
 
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::test {

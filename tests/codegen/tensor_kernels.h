@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/source.h"
-#include "codegen/target.h"
+#include "codegen/emit/source.h"
+#include "codegen/target/target.h"
 #include "tests/codegen/kernel_builder.h"
 
 namespace tenon::test {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "ir/formats.h"
+#include "ir/ops/formats.h"
 
 namespace tenon::test {
 namespace {

@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "ir/interpret.h"
-#include "ir/op.h"
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/interpret/interpret.h"
+#include "ir/ops/op.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 
 namespace tenon::test {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/source.h"
-#include "ir/interpret.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/interpret/interpret.h"
 
 namespace tenon::test {
 

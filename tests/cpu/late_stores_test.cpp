@@ -6,7 +6,7 @@
 #include <random>
 
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/cpu/kernels.h"
 
 namespace tenon::test {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

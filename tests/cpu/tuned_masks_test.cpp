@@ -8,8 +8,8 @@
 #include <random>
 #include <regex>
 
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

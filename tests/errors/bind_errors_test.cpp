@@ -1,8 +1,8 @@
 // What is said when arrays do not fit a graph: the message and the remedy, word for word.
 #include <gtest/gtest.h>
 
-#include "ir/interpret.h"
-#include "ir/text.h"
+#include "ir/interpret/interpret.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

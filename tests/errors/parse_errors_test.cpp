@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

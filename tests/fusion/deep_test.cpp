@@ -2,12 +2,12 @@
 // may recurse along the graph.
 #include <gtest/gtest.h>
 
-#include "ir/build.h"
-#include "ir/dot.h"
+#include "ir/fusion/dot.h"
 #include "ir/fusion/plan.h"
-#include "ir/interpret.h"
+#include "ir/graph/build.h"
+#include "ir/interpret/interpret.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

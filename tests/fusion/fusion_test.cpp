@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

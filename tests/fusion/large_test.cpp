@@ -4,8 +4,8 @@
 #include <ctime>
 #include <iostream>
 
-#include "ir/build.h"
 #include "ir/fusion/plan.h"
+#include "ir/graph/build.h"
 #include "tests/harness/large_graph.h"
 
 namespace tenon::ir {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 namespace tenon::test {
 namespace {

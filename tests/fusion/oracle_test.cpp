@@ -9,7 +9,7 @@
 #include <iostream>
 #include <random>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::test {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <ctime>
 
-#include "codegen/kernel.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "ir/build.h"
 #include "ir/fusion/concats.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "ir/build.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "ir/build.h"
 #include "ir/fusion/layout.h"
 #include "ir/fusion/order.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {
@@ -181,7 +181,7 @@ TEST(Estimates, DecideThePlan) {  // eight rows keep eight blocks busy: enough f
   EXPECT_EQ(make_plan(graph, slow).groups.size(), 1U);
 }
 
-TEST(Estimates, PriceProductsByWhatComputesThem) {  // as codegen/tiling.cpp does: f32 runs on plain lanes
+TEST(Estimates, PriceProductsByWhatComputesThem) {  // as codegen/analysis/tiling.cpp does: f32 runs on plain lanes
   const auto compute_us = [](const char* dtype, const char* how) {
     return make_plan(parse(fmt::format("graph g(a: {0}[4096, 4096], b: {0}[4096, 4096]) {{\n  y = matmul(a, b{1})\n  "
                                        "return y\n}}\n",

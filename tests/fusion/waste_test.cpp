@@ -13,7 +13,7 @@
 
 #include "ir/fusion/legality.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/fusion/oracle.h"
 #include "tests/harness/random_graph.h"
 

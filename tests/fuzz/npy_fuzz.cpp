@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "src/npy.h"
+#include "src/api/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tenon;

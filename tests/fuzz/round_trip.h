@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/build.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/source.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
-#include "src/cost_model.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/cost_model.h"
+#include "src/driver/pipeline.h"
 #ifdef TENON_WITH_CPU
 #include "runtime/cpu/backend.h"
 #include "runtime/cpu/host.h"

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/kernel.h"
-#include "codegen/source.h"
-#include "ir/text.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/gpu/figures.h"
 #include "tests/harness/targets.h"
 #include "tests/runtime/installed_nvrtc.h"

@@ -1,9 +1,9 @@
 // Kernels that begin before the one ahead of them has ended, on a GPU: what that one writes is read when it is there.
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {

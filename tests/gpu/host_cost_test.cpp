@@ -5,10 +5,10 @@
 
 #include <limits>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/cuda/device.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/gpu/figures.h"
 #include "tests/harness/targets.h"
 

@@ -2,8 +2,8 @@
 // beyond one (guard bands would hide it), racecheck each missing barrier. Small, since both tools slow kernels down.
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"

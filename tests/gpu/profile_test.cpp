@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
 #include "runtime/memory.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {

@@ -2,9 +2,9 @@
 // kernels costs.
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/gpu/figures.h"
 #include "tests/harness/targets.h"
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::test {
 namespace {

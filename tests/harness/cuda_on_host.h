@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "codegen/source.h"
-#include "ir/interpret.h"
+#include "codegen/emit/source.h"
+#include "ir/interpret/interpret.h"
 #include "runtime/backend.h"
 
 namespace tenon::test {

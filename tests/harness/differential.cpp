@@ -7,11 +7,11 @@
 #include <random>
 #include <set>
 
-#include "codegen/kernel.h"
-#include "ir/build.h"
-#include "ir/text.h"
+#include "codegen/kernel/kernel.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {

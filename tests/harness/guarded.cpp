@@ -8,10 +8,10 @@
 #include <random>
 #include <stdexcept>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/targets.h"
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/interpret.h"
+#include "ir/graph/graph.h"
+#include "ir/interpret/interpret.h"
 #include "runtime/backend.h"
 #include "tenon/compile.h"
 

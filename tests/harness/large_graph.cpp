@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 
 namespace tenon::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "runtime/cache.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/cuda_on_host.h"
 #ifdef TENON_WITH_CPU
 #include "runtime/cpu/backend.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "ir/fusion/plan.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

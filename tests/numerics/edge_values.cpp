@@ -1,11 +1,11 @@
-// Edges from the formats themselves (ir/formats.h), so that a new dtype brings its own.
+// Edges from the formats themselves (ir/ops/formats.h), so that a new dtype brings its own.
 #include "tests/numerics/edge_values.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "ir/formats.h"
+#include "ir/ops/formats.h"
 
 namespace tenon::test {
 namespace {

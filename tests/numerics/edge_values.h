@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "ir/interpret.h"
+#include "ir/interpret/interpret.h"
 
 namespace tenon::test {
 

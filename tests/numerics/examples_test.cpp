@@ -8,7 +8,7 @@
 #include <regex>
 #include <sstream>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "ir/build.h"
 #include "ir/fusion/plan.h"
+#include "ir/graph/build.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

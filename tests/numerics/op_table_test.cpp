@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
-#include "ir/build.h"
-#include "ir/op.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/ops/op.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/sample_calls.h"
 #include "tests/harness/targets.h"

@@ -1,9 +1,9 @@
 // Small kernels in one launch (CUDA; a CPU runs them one after another): right at every size, and counted as one.
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/build.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 #include "tests/numerics/edge_values.h"

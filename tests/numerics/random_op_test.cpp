@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "ir/formats.h"
-#include "ir/text.h"
+#include "ir/ops/formats.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

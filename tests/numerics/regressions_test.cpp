@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/formats.h"
-#include "ir/text.h"
+#include "ir/ops/formats.h"
+#include "ir/text/text.h"
 #include "tests/harness/guarded.h"
 #include "tests/harness/targets.h"
 

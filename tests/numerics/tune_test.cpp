@@ -1,11 +1,11 @@
 // Tuned executables: the same results, schedules that are found again, candidates that are all right.
-#include "src/tune.h"
+#include "src/driver/tune.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/memory.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 #include "tests/runtime/temporary_folder.h"
 

@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/dynamic_library.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
 #include "runtime/memory.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {

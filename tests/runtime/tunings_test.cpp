@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "codegen/schedule.h"
-#include "ir/text.h"
-#include "src/pipeline.h"
+#include "codegen/schedule/schedule.h"
+#include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tests/runtime/temporary_folder.h"
 
 #ifdef TENON_WITH_CPU

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <functional>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "tenon/tenon.h"
 
 namespace tenon {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/op.h"
-#include "ir/text.h"
+#include "ir/ops/op.h"
+#include "ir/text/text.h"
 #include "tenon/tenon.h"
 
 namespace tenon {

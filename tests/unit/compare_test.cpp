@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "ir/formats.h"
-#include "ir/interpret.h"
-#include "ir/numerics.h"
-#include "ir/text.h"
+#include "ir/interpret/interpret.h"
+#include "ir/interpret/numerics.h"
+#include "ir/ops/formats.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

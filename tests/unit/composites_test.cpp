@@ -4,10 +4,10 @@
 #include <cmath>
 #include <numeric>
 
-#include "ir/build.h"
-#include "ir/interpret.h"
+#include "ir/graph/build.h"
+#include "ir/interpret/interpret.h"
 #include "ir/passes/passes.h"
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

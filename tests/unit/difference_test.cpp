@@ -1,5 +1,5 @@
 // Arrays compared on the target: what counts as different.
-#include "src/difference.h"
+#include "src/driver/difference.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/memory.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 
 #ifdef TENON_WITH_CPU
 namespace tenon::test {

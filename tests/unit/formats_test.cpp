@@ -1,5 +1,5 @@
 // Number formats, exhaustively: every bit pattern of the 8- and 16-bit reals, and roundings against a slow search.
-#include "ir/formats.h"
+#include "ir/ops/formats.h"
 
 #include <gtest/gtest.h>
 

@@ -1,14 +1,14 @@
 // Memory that runs out is no defect of Tenon: out_of_memory, with what was being done and what to do.
-#include "ir/host_memory.h"
+#include "ir/graph/host_memory.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <vector>
 
-#include "ir/text.h"
+#include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/pipeline.h"
+#include "src/driver/pipeline.h"
 #include "tenon/tenon.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // Index arithmetic: what views turn into when loops run over the right axes.
-#include "codegen/index.h"
+#include "codegen/kernel/index.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // that these tests do not need the parser.
 #include <gtest/gtest.h>
 
-#include "ir/build.h"
-#include "ir/view.h"
+#include "ir/graph/build.h"
+#include "ir/graph/view.h"
 
 namespace tenon::ir {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/interpret.h"
-#include "ir/random.h"
-#include "ir/text.h"
+#include "ir/interpret/interpret.h"
+#include "ir/ops/random.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "ir/evaluate.h"
+#include "ir/ops/evaluate.h"
 
 namespace tenon::ir {
 namespace {

@@ -1,5 +1,5 @@
 // .npy files: what NumPy writes is read, what is written NumPy reads, and anything else is refused by name.
-#include "src/npy.h"
+#include "src/api/npy.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

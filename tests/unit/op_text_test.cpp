@@ -1,7 +1,7 @@
 // The op table's expressions as text: what the emitters will write.
 #include <gtest/gtest.h>
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 
 namespace tenon::ir {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <chrono>
 
-#include "ir/build.h"
-#include "ir/interpret.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/interpret/interpret.h"
+#include "ir/text/text.h"
 #include "tests/harness/sample_calls.h"
 
 namespace tenon::ir {

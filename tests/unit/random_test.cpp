@@ -1,5 +1,5 @@
 // Philox against the known-answer vectors that Random123 publishes (examples/kat_vectors, philox4x32 10).
-#include "ir/random.h"
+#include "ir/ops/random.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The text and JSON forms: what is written is read back equal, and printing is canonical.
-#include "ir/text.h"
+#include "ir/text/text.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <limits>
 #include <string>
 
-#include "ir/build.h"
-#include "ir/suggest.h"
+#include "ir/graph/build.h"
+#include "ir/ops/suggest.h"
 #include "tests/harness/sample_calls.h"
 
 namespace tenon::ir {

@@ -1,8 +1,8 @@
 // What the verifier refuses: graphs that no pass may leave behind.
 #include <gtest/gtest.h>
 
-#include "ir/build.h"
-#include "ir/text.h"
+#include "ir/graph/build.h"
+#include "ir/text/text.h"
 
 namespace tenon::ir {
 namespace {

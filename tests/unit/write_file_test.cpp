@@ -1,5 +1,5 @@
 // A file that is written appears whole, and a signal leaves nothing of it.
-#include "src/write_file.h"
+#include "src/api/write_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

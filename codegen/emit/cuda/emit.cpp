@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "codegen/emit/cuda/parts.h"
-#include "codegen/emit/cuda/spell.h"
-#include "ir/check.h"
+#include "codegen/emit/cuda/text/parts.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cuda/names.h"
-#include "codegen/emit/cuda/writer.h"
-#include "codegen/source.h"
+#include "codegen/emit/cuda/text/names.h"
+#include "codegen/emit/cuda/text/writer.h"
+#include "codegen/emit/source.h"
 
 namespace tenon::codegen::cuda {
 

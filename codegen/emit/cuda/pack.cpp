@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "codegen/emit/cuda/emit.h"
-#include "codegen/emit/cuda/parts.h"
-#include "ir/check.h"
+#include "codegen/emit/cuda/text/parts.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "codegen/emit/cuda/definitions.h"
-#include "codegen/emit/cuda/expression.h"
-#include "codegen/emit/cuda/spell.h"
+#include "codegen/analysis/read_once.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/text/definitions.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
 #include "codegen/emit/cuda/vectors.h"
-#include "codegen/read_once.h"
-#include "codegen/vectorize.h"
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {

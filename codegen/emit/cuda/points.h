@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cuda/names.h"
-#include "codegen/emit/cuda/writer.h"
-#include "codegen/kernel.h"
-#include "codegen/uses.h"
+#include "codegen/analysis/uses.h"
+#include "codegen/emit/cuda/text/names.h"
+#include "codegen/emit/cuda/text/writer.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen::cuda {
 

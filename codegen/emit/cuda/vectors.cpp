@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "codegen/analysis/held.h"
-#include "codegen/emit/cuda/expression.h"
-#include "codegen/emit/cuda/spell.h"
-#include "codegen/vectorize.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
 
 namespace tenon::codegen::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "codegen/emit/llvm/classes.h"
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen {
 namespace {

@@ -1,6 +1,6 @@
 // Loops over tasks, points and lanes.
 #include "codegen/emit/llvm/classes.h"
-#include "codegen/emit/llvm/long_sums.h"
+#include "codegen/emit/llvm/reduce/long_sums.h"
 
 namespace tenon::codegen::simd {
 

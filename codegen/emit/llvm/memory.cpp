@@ -4,9 +4,9 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/emit/llvm/ops.h"
+#include "codegen/emit/llvm/ops/ops.h"
 #include "codegen/emit/llvm/scope.h"
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen::simd {
 namespace {

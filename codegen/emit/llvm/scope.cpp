@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "codegen/emit/llvm/ops.h"
-#include "codegen/rounds.h"
-#include "codegen/uses.h"
-#include "ir/check.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/uses.h"
+#include "codegen/emit/llvm/ops/ops.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen::simd {
 

@@ -2,7 +2,7 @@
 // turned word by word, and elements of less than 32 bits are first joined with those of the rows beside them.
 #pragma once
 
-#include "codegen/emit/llvm/product.h"
+#include "codegen/emit/llvm/tensor/product.h"
 
 namespace tenon::codegen::simd {
 

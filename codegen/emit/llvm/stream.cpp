@@ -1,8 +1,8 @@
 // See stream.h.
 #include "codegen/emit/llvm/stream.h"
 
+#include "codegen/analysis/vectorize.h"
 #include "codegen/emit/llvm/classes.h"
-#include "codegen/vectorize.h"
 
 namespace tenon::codegen::simd {
 namespace {

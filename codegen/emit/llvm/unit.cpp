@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ir/check.h"
+#include "ir/graph/check.h"
 
 namespace tenon::codegen::simd {
 

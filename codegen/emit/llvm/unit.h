@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/kernel.h"
-#include "codegen/source.h"
-#include "codegen/target.h"
+#include "codegen/emit/source.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/target/target.h"
 
 namespace tenon::codegen::simd {
 

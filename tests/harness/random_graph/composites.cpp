@@ -1,5 +1,5 @@
 // Draws of one composite, with the operands and attributes that it may have.
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "tests/harness/random_graph/draws.h"
 
 namespace tenon::test {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include "ir/formats.h"
+#include "ir/ops/formats.h"
 #include "tests/harness/random_graph.h"
 
 namespace tenon::test {

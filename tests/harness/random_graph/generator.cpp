@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "tests/harness/random_graph/draws.h"
 
 namespace tenon::test {

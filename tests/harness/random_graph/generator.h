@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/build.h"
+#include "ir/graph/build.h"
 #include "tests/harness/random_graph.h"
 
 namespace tenon::test {

@@ -1,5 +1,5 @@
 // Draws of one map, reduction or source.
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "tests/harness/random_graph/draws.h"
 
 namespace tenon::test {

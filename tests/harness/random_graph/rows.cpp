@@ -1,5 +1,5 @@
 // Patterns of rows: what is joined, gathered or multiplied before a norm or a softmax, and reductions in steps.
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "tests/harness/random_graph/draws.h"
 
 namespace tenon::test {

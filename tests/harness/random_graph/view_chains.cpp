@@ -1,5 +1,5 @@
 // Patterns of views: what windows, heads and image layouts do around products, attentions and reductions.
-#include "ir/op.h"
+#include "ir/ops/op.h"
 #include "tests/harness/random_graph/draws.h"
 
 namespace tenon::test {

@@ -1,0 +1,17 @@
+// Values of which only numbers of 16 bits or fewer are made need not be computed to the last place of f32.
+#pragma once
+
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen {
+
+/// Marks what may be computed for results of 16 bits (Instr::narrow): the exponentials exp(x - shift) of a softmax
+/// (find_online in codegen/analysis/rounds.h), whose arguments are 0 at most, and their shares of the sum, where
+/// everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of positive terms
+/// only. A relative error of 2^-17 then stays far below that rounding.
+void mark_narrow(Kernel& kernel);
+
+/// Whether the kernel has such exponentials: each element of its rows then takes half as many instructions.
+bool has_narrow_weights(const Kernel& kernel);
+
+}  // namespace tenon::codegen

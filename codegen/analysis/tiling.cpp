@@ -1,0 +1,147 @@
+// See tiling.h.
+#include "codegen/analysis/tiling.h"
+
+#include <algorithm>
+
+#include "codegen/analysis/vectorize.h"
+
+namespace tenon::codegen {
+namespace {
+
+bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+// The dtype that holds every value of both exactly and that tensor cores multiply; f32 when there is none.
+DType common_element(DType a, DType b) {
+  if (is_f8(a) && is_f8(b)) return DType::f16;
+  if (is_f8(a)) return b;
+  if (is_f8(b) || a == b) return a;
+  return DType::f32;
+}
+
+bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
+
+DType stored_dtype(const Kernel& kernel, const Instr& load) {
+  return kernel.operands[static_cast<std::size_t>(load.access.operand)].dtype;
+}
+
+// The widest vector along `axis` that some load of the region can use, at most `limit` elements and 16 bytes.
+int widest_load(const Kernel& kernel, const OperandPart& part, int axis, int limit) {
+  const int whole = power_of_two_divisor(kernel.axes[static_cast<std::size_t>(axis)].extent, limit, kernel.symbols);
+  int widest = 0;
+  for (InstrId id : part.region) {
+    const Instr& instr = kernel.instr(id);
+    if (instr.kind != InstrKind::load || !varies(kernel, id, axis)) continue;
+    const int bytes = static_cast<int>(size_of(stored_dtype(kernel, instr)));
+    for (int vector = std::min(whole, 16 / bytes); vector > widest; vector /= 2)
+      if (vector_width(instr.access, axis, vector, kernel) == vector) widest = vector;
+  }
+  return widest;
+}
+
+}  // namespace
+
+TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& target) {
+  const Instr& instr = kernel.instr(contract);
+  const DType a = kernel.instr(instr.args[0]).dtype, b = kernel.instr(instr.args[1]).dtype;
+  if (a == DType::f64 || b == DType::f64 || instr.dtype == DType::f64) return {DType::f64, false};
+  const DType common = common_element(a, b);
+  if (common == DType::f16 && target.sm >= 75) return {common, true};
+  if (common == DType::bf16 && target.sm >= 80) return {common, true};
+  return {DType::f32, instr.tf32 && target.sm >= 80};
+}
+
+Lines contract_lines(TileElement element) {
+  if (!element.tensor_cores) return Lines::along_outer;
+  return is_16_bit(element.dtype) ? Lines::as_read : Lines::along_depth;
+}
+
+TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
+                       const Target& target, int vector_limit) {
+  TileAccess access;
+  const int along_depth = widest_load(kernel, part, part.depth, vector_limit);
+  const int along_outer = widest_load(kernel, part, part.outer, vector_limit);
+  access.along_depth = along_depth >= along_outer;
+  access.vector = std::max(1, std::max(along_depth, along_outer));
+  const Instr& value = kernel.instr(part.value);
+  const int axis = access.along_depth ? part.depth : part.outer;
+  const bool plain = value.kind == InstrKind::load && value.access.guards.empty() &&
+                     (access.vector == 1 || vector_width(value.access, axis, access.vector, kernel) == access.vector);
+  access.as_stored = plain && stored_dtype(kernel, value) == element.dtype;
+  access.widened = plain && is_f8(stored_dtype(kernel, value)) && is_16_bit(element.dtype);
+  const auto bytes = access.vector * size_of(element.dtype);
+  const bool in_line = lines == Lines::as_read || (lines == Lines::along_depth) == access.along_depth;
+  access.async = target.sm >= 80 && access.as_stored && part.region.size() == 1 && bytes >= 4 && in_line;
+  return access;
+}
+
+std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype) {
+  const int chunk = static_cast<int>(16 / size_of(dtype));
+  const int lines = along_depth ? outer : depth;
+  const int chunks = (along_depth ? depth : outer) / chunk;
+  const bool padded = !(chunks == 4 || chunks == 2 || chunks == 1);
+  return std::int64_t{16} * lines * (padded ? chunks | 1 : chunks);
+}
+
+std::int64_t plain_tile_bytes(int outer, int depth, DType dtype) { return depth * (outer * size_of(dtype) + 16); }
+
+std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
+                          const TileAccess& b) {
+  const int m = schedule.tile_m, n = schedule.tile_n, k = schedule.tile_k;
+  const int threads = 32 * schedule.warps_m * schedule.warps_n;
+  const bool turn = is_16_bit(element.dtype);
+  if (!element.tensor_cores) {
+    const std::int64_t tiles = plain_tile_bytes(m, k, element.dtype) + plain_tile_bytes(n, k, element.dtype);
+    return std::max(schedule.stages * tiles, plain_tile_bytes(n, threads / 16, element.dtype));
+  }
+  const std::int64_t tiles = matrix_tile_bytes(m, k, a.along_depth || !turn, element.dtype) +
+                             matrix_tile_bytes(n, k, b.along_depth || !turn, element.dtype);
+  return std::max(schedule.stages * tiles, std::int64_t{16} * schedule.warps_m * (n + 8) * 4);
+}
+
+AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target) {
+  constexpr int kLargest = 256;  // of depth and width in registers and shared memory
+  const auto most = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
+  };
+  const auto padded = [](std::int64_t extent) {
+    return static_cast<int>(std::max<std::int64_t>(1, (extent + 15) / 16) * 16);
+  };
+  const TileElement scores = tile_element(kernel, parts.scores, target), mix = tile_element(kernel, parts.mix, target);
+  const std::int64_t depth = most(parts.d), width = most(parts.e);
+  const bool tensor_cores = scores.tensor_cores && mix.tensor_cores && scores.dtype == mix.dtype &&
+                            is_16_bit(mix.dtype) && depth <= kLargest && width <= kLargest;
+  if (tensor_cores) return {mix, padded(depth), padded(width)};
+  const bool wide = scores.dtype == DType::f64 || mix.dtype == DType::f64;
+  const int block_width = width > 64 ? (wide ? 64 : 128) : width > 32 ? 64 : width > 16 ? 32 : 16;
+  return {{wide ? DType::f64 : DType::f32, false}, 16, block_width};
+}
+
+std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {
+  const DType dtype = tiles.element.dtype;
+  const int q = schedule.tile_q, kv = schedule.tile_kv;
+  if (!tiles.element.tensor_cores) {
+    const std::int64_t scores = plain_tile_bytes(q, tiles.depth, dtype) + plain_tile_bytes(kv, tiles.depth, dtype);
+    const std::int64_t loop =
+        plain_tile_bytes(q, kv, dtype) + std::max(scores, plain_tile_bytes(tiles.width, 16, dtype));
+    return std::max(loop, plain_tile_bytes(tiles.width, q / 4, dtype) + 2 * (q / 4) * size_of(dtype));
+  }
+  const int columns = tiles.width % 64 == 0 ? 64 : tiles.width % 32 == 0 ? 32 : 16;
+  const std::int64_t loop = matrix_tile_bytes(q, tiles.depth, true, dtype) +
+                            matrix_tile_bytes(kv, tiles.depth, true, dtype) +
+                            matrix_tile_bytes(tiles.width, kv, false, dtype);
+  return std::max(loop, std::int64_t{4} * q * (columns + 8 + 2));
+}
+
+int epilogue_vector(const Kernel& kernel, int axis, int limit) {
+  int widest = 1;
+  for (const Store& store : kernel.stores) {
+    const auto bytes = element_bytes(kernel, store.access);
+    const int whole = power_of_two_divisor(kernel.axes[static_cast<std::size_t>(axis)].extent,
+                                           std::min<int>(limit, static_cast<int>(16 / bytes)), kernel.symbols);
+    for (int vector = whole; vector > widest; vector /= 2)
+      if (vector_width(store.access, axis, vector, kernel) == vector) widest = vector;
+  }
+  return widest;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,54 @@
+// How the operands of a contraction become tiles in shared memory: of which dtype, in which direction they are read,
+// how many elements at once. Used by the schedules, which record it, and by the CUDA emitter, which follows it.
+#pragma once
+
+#include <cstdint>
+
+#include "codegen/lower/parts.h"
+#include "codegen/target/target.h"
+
+namespace tenon::codegen {
+
+/// The elements of both tiles, and what multiplies them.
+struct TileElement {
+  DType dtype = DType::f32;   ///< f16, bf16, f32 or f64; f8 operands become f16 (or bf16 beside bf16), which is exact
+  bool tensor_cores = false;  ///< f16, bf16, or f32 rounded to tf32; else multiplied as they are
+};
+TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& target);
+
+/// How the threads of a block read one operand.
+struct TileAccess {
+  bool along_depth = true;  ///< neighbouring threads lie along the contraction's axis, else along the outer axis
+  int vector = 1;           ///< neighbouring elements that a thread takes at once
+  bool as_stored = false;   ///< one load, whose elements need no conversion
+  bool widened = false;     ///< one load of 8-bit elements for a tile of 16-bit ones
+  bool async = false;       ///< copied by cp.async: as_stored, and in the direction of the tile's lines
+};
+/// Which way the lines of a tile run in shared memory. The transposition of 16-bit elements on the way to the tensor
+/// cores is free; other tiles have one direction.
+enum class Lines : std::uint8_t { as_read, along_depth, along_outer };
+Lines contract_lines(TileElement element);
+TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
+                       const Target& target, int vector_limit = 16);
+
+/// Bytes of `matrix_tile` and `plain_tile` of the prelude (tile.cuh).
+std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype);
+std::int64_t plain_tile_bytes(int outer, int depth, DType dtype);
+/// Dynamic shared memory of a contract kernel.
+std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
+                          const TileAccess& b);
+
+/// Element and padded extents of an attend kernel's tiles.
+struct AttendTiles {
+  TileElement element;
+  int depth = 0,
+      width = 0;  ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
+};
+AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target);
+/// Dynamic shared memory of an attend kernel.
+std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles);
+
+/// The neighbouring columns that an epilogue handles at once: as wide as its stores and the extent of `axis` allow.
+int epilogue_vector(const Kernel& kernel, int axis, int limit);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,57 @@
+// See uses.h.
+#include "codegen/analysis/uses.h"
+
+#include <algorithm>
+
+namespace tenon::codegen {
+namespace {
+
+void append(std::vector<InstrId>& to, const std::vector<int>& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+void append_access(std::vector<InstrId>& to, const Access& access) {
+  append(to, access.offset.values());
+  for (const Guard& guard : access.guards) append(to, guard.index.values());
+}
+
+}  // namespace
+
+std::vector<InstrId> operands_of(const Instr& instr) {
+  std::vector<InstrId> operands = instr.args;
+  if (instr.kind == InstrKind::load) append_access(operands, instr.access);
+  append(operands, instr.index.values());
+  for (const Guard& guard : instr.guards) append(operands, guard.index.values());
+  return operands;
+}
+
+std::vector<InstrId> roots_of(const Store& store) {
+  std::vector<InstrId> roots = {store.value};
+  append_access(roots, store.access);
+  return roots;
+}
+
+std::uint64_t axes_of(const Kernel& kernel, const Store& store) {
+  std::uint64_t axes = 0;
+  for (InstrId id : roots_of(store)) axes |= kernel.instr(id).depends;
+  const auto add = [&](const Index& index) {
+    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (index.depends_on(static_cast<int>(axis))) axes |= std::uint64_t{1} << axis;
+  };
+  add(store.access.offset);
+  for (const Guard& guard : store.access.guards) add(guard.index);
+  return axes;
+}
+
+std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined) {
+  std::vector<bool> marked(kernel.body.size(), false);
+  for (InstrId root : roots) marked[static_cast<std::size_t>(root)] = true;
+  std::vector<InstrId> result;
+  for (std::size_t i = kernel.body.size(); i-- > 0;) {  // operands come before their users
+    if (!marked[i] || defined[i]) continue;
+    result.push_back(static_cast<InstrId>(i));
+    for (InstrId operand : operands_of(kernel.body[i])) marked[static_cast<std::size_t>(operand)] = true;
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,20 @@
+// What the instructions of a kernel's body use, and what has to be computed for some of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen {
+
+/// Everything that the values in `roots` need, themselves included, in definition order; not below those in `defined`.
+std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& defined);
+/// The instructions that a store uses: its value and those in its index.
+std::vector<InstrId> roots_of(const Store& store);
+/// Bit a: the store is made anew, or is guarded, along axis a.
+std::uint64_t axes_of(const Kernel& kernel, const Store& store);
+/// Instructions whose values occur in the instruction itself: arguments, offsets, guards.
+std::vector<InstrId> operands_of(const Instr& instr);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,176 @@
+// Map kernels: one thread for each `vector` consecutive points of the innermost axis, or of the whole domain across the
+// ends of rows, found from one linear index over the domain. Relies on axes being collapsed, so that most kernels have
+// one.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/vectors.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr std::size_t kManyOperands = 16;  // beyond, the compiler spilled rather than take registers of other blocks
+
+// The last vector of a domain that the vector does not divide: element by element.
+void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const std::string& total) {
+  out.open(fmt::format("if (point + {} <= {}) {{", points.vector, total));
+  emit_points(out, kernel, points);
+  out.close("} else {");
+  Points scalar = points;
+  scalar.vector = 1;
+  scalar.flat = false;
+  scalar.held.clear();
+  out.line("#pragma unroll 1");
+  out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
+  decode_axes(out, kernel, 0, kernel.axes.size(), "last");
+  emit_points(out, kernel, scalar);
+  out.close();
+  out.close();
+}
+
+// The vectors of one thread.
+struct Share {
+  const Kernel& kernel;
+  const MapSchedule& schedule;
+  Dim count;          // points of the domain
+  std::string total;  // the same, as text
+  bool exact;         // every thread of every block has all its vectors
+  bool whole;         // no vector is cut by the end of the domain
+
+  std::int64_t per_block() const { return std::int64_t{schedule.threads} * schedule.vector * schedule.unroll; }
+};
+
+Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
+  const std::size_t rank = kernel.axes.size();
+  const Dim count = extent_of(kernel, 0, rank);
+  const bool along_all = rank == 1 || schedule.flat;
+  const Dim& along = along_all ? count : kernel.axes.back().extent;
+  const bool whole = schedule.vector == 1 ||
+                     (rank > 0 && power_of_two_divisor(along, schedule.vector, kernel.symbols) == schedule.vector);
+  Share share{kernel, schedule, count, dim_text(count, names_of(kernel)), false, whole};
+  share.exact = count.is_constant() && count.constant() % share.per_block() == 0;
+  return share;
+}
+
+// "const u32 point = (blockIdx.x * 256 + threadIdx.x) * 4;"
+void define_point(Writer& out, const Share& share) {
+  const MapSchedule& schedule = share.schedule;
+  std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
+  if (schedule.unroll > 1) block = fmt::format("({} * {} + u)", block, schedule.unroll);
+  const std::string thread = fmt::format("{} * {} + threadIdx.x", block, schedule.threads);
+  out.line(fmt::format("const {} point = {};", unsigned_index_type(share.kernel),
+                       schedule.vector > 1 ? fmt::format("({}) * {}", thread, schedule.vector) : thread));
+}
+
+void emit_vector_of_points(Writer& out, const Share& share, const Points& points) {
+  define_point(out, share);
+  if (!share.exact)
+    out.line(fmt::format("if (point >= {}) {};", share.total, share.schedule.unroll > 1 ? "break" : "return"));
+  decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
+  if (share.whole) {
+    emit_points(out, share.kernel, points);
+  } else {
+    emit_ragged(out, share.kernel, points, share.total);
+  }
+}
+
+// Where the vectors of a thread that are spread along the outermost axis stand on the others, and in units of theirs.
+void decode_spread(Writer& out, const Share& share) {
+  const MapSchedule& schedule = share.schedule;
+  const std::vector<Axis>& axes = share.kernel.axes;
+  const std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
+  out.line(fmt::format("const {} point = ({} * {} + threadIdx.x) * {};", unsigned_index_type(share.kernel), block,
+                       schedule.threads, schedule.vector));
+  std::vector<Digit> digits = {{"first_" + axes[0].name, axes[0].extent}};
+  for (std::size_t axis = 1; axis < axes.size(); ++axis) digits.push_back({axes[axis].name, axes[axis].extent});
+  decode_digits(out, share.kernel, digits, "point");
+}
+
+void open_spread(Writer& out, const Share& share) {
+  const std::string& outermost = share.kernel.axes[0].name;
+  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
+  out.line(
+      fmt::format("const {0} {1} = first_{1} * {2} + u;", index_type(share.kernel), outermost, share.schedule.unroll));
+}
+
+// What all vectors share, once: a compiler does not see that loads that stream are the same.
+std::vector<InstrId> emit_shared(Writer& out, const Share& share, const Points& points) {
+  std::vector<InstrId> shared;
+  for (InstrId id : points.held) {
+    const Instr& load = share.kernel.instr(id);
+    if ((load.depends & 1) != 0 || !load.access.offset.values().empty() || !load.access.guards.empty()) continue;
+    shared.push_back(id);
+    out.line(fmt::format("const {} shared{} = {};", pack_type(stored_dtype(share.kernel, load.access), points.vector),
+                         id, vector_load(share.kernel, id, points, names_of(share.kernel))));
+  }
+  return shared;
+}
+
+// All loads, then what becomes of them.
+void emit_spread(Writer& out, const Share& share, const Points& points) {
+  decode_spread(out, share);
+  const std::vector<InstrId> shared = emit_shared(out, share, points);
+  declare_held(out, share.kernel, points, share.schedule.unroll);
+  if (!points.held.empty()) {
+    open_spread(out, share);
+    Points own = points;
+    std::erase_if(own.held, [&](InstrId id) { return std::find(shared.begin(), shared.end(), id) != shared.end(); });
+    for (InstrId id : own.held)
+      if (!share.kernel.instr(id).access.offset.values().empty()) own.here.push_back(id);
+    emit_held(out, share.kernel, own);
+    for (InstrId id : shared) out.line(fmt::format("x{0}{1} = shared{0};", id, points.held_index));
+    out.close();
+  }
+  open_spread(out, share);
+  emit_points(out, share.kernel, points);
+  out.close();
+}
+
+void open_unrolled(Writer& out, const Share& share) {
+  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
+}
+
+// The loads of all vectors, so that they are under way together.
+void emit_loads_first(Writer& out, const Share& share, const Points& points) {
+  declare_held(out, share.kernel, points, share.schedule.unroll);
+  open_unrolled(out, share);
+  define_point(out, share);
+  if (!share.exact) out.line(fmt::format("if (point + {} > {}) break;", points.vector, share.total));
+  decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
+  emit_held(out, share.kernel, points);
+  out.close();
+}
+
+}  // namespace
+
+Source emit_map(const Kernel& kernel, const Target& target) {
+  const auto& schedule = std::get<MapSchedule>(kernel.schedule);
+  if (schedule.tile) return emit_transposing_map(kernel, target);
+  const Share share = share_of(kernel, schedule);
+  Points points = map_points(kernel, schedule);
+  Writer out(1);
+  if (schedule.unroll == 1) {
+    emit_vector_of_points(out, share, points);
+  } else {
+    points.held = vector_loads(kernel, points);
+    points.held_index = "[u]";
+    if (schedule.spread) {
+      emit_spread(out, share, points);
+    } else {
+      if (!points.held.empty()) emit_loads_first(out, share, points);
+      open_unrolled(out, share);
+      emit_vector_of_points(out, share, points);
+      out.close();
+    }
+  }
+  LaunchRule launch;
+  launch.grid_x = blocks_of(share.count, share.per_block());
+  launch.block = schedule.threads;
+  return finish(kernel, out, launch, target, kernel.operands.size() > kManyOperands);
+}
+
+}  // namespace tenon::codegen::cuda

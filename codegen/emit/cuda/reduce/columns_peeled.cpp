@@ -1,0 +1,168 @@
+// See columns_peeled.h. The first blocks of the grid take the columns at both ends of the rows, which no vector covers,
+// one by one: in the blocks of the vectors a few threads would hold up all others.
+#include "codegen/emit/cuda/reduce/columns_peeled.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/analysis/peel.h"
+#include "codegen/analysis/read_once.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/reduce/long_sums.h"
+#include "codegen/emit/cuda/reduce/team.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+class PeeledColumns {
+ public:
+  PeeledColumns(const Kernel& kernel, const Target& target)
+      : kernel_(kernel),
+        target_(target),
+        rows_(kernel),
+        schedule_(rows_.schedule),
+        team_(team_of(schedule_)),
+        reference_(column_reference(kernel, schedule_.vector)) {}
+
+  Source emit() {
+    emit_bounds();
+    out_.open(fmt::format("if (blockIdx.x < {}) {{", parts_of(schedule_)));
+    emit_edges();
+    out_.close("} else {");
+    emit_vectors();
+    out_.close();
+    const Dim vectors = rows_.count.floor_div(schedule_.vector);
+    LaunchRule launch;
+    launch.grid_x = (blocks_of(vectors, schedule_.team.columns) + Dim(1)) * Dim(parts_of(schedule_));
+    launch.block = schedule_.team.threads;
+    // The compiler rather keeps one load under way, and spills, than it takes a register beyond the 32nd.
+    return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.occupancy.least));
+  }
+
+ private:
+  const Sweep& sweep() const { return rows_.rounds.sweeps[0]; }
+  const std::string& column() const { return kernel_.axes[0].name; }
+  std::string columns() const { return parenthesized(dim_text(rows_.count, rows_.names)); }
+
+  // The part, its alignment, the columns in front of its first vector, and the bounds of its rows in units of `vector`.
+  void emit_bounds() {
+    const std::string type = index_type(kernel_), wide = unsigned_index_type(kernel_);
+    const int vector = schedule_.vector;
+    Names at_row = rows_.names;
+    at_row.axes[0] = "0";
+    at_row.axes[1] = "phase";
+    out_.line(fmt::format("const {} part = blockIdx.x % {};", type, parts_of(schedule_)));
+    out_.line(fmt::format("const {} phase = part % {};", type, vector));
+    out_.line(fmt::format("const {0} head = ({0})(-({1}){2} & {3});", type, wide,
+                          parenthesized(index_text(reference_->offset, at_row)), vector - 1));
+    const std::string part = parenthesized(dim_text(blocks_of(rows_.length, parts_of(schedule_)), rows_.names));
+    out_.line(fmt::format("const {} begin = part / {} * {};", type, vector, part));
+    out_.line(fmt::format("const {0} end = min(begin + {1}, ({0})(({2} - phase + {3}) / {4}));", type, part,
+                          parenthesized(dim_text(rows_.length, rows_.names)), vector - 1, vector));
+  }
+
+  Points points_of(int vector) const {
+    Points points;
+    points.instrs = needed(kernel_, sweep_roots(kernel_, sweep()), std::vector<bool>(kernel_.body.size(), false));
+    points.reduces = sweep().reduces;
+    points.position = kernel_.axes[1].name;
+    points.columns = true;
+    points.axis = 0;
+    points.vector = vector;
+    points.peeled = vector > 1 ? reference_ : nullptr;
+    points.streamed = streamed_loads(kernel_, schedule_);
+    return points;
+  }
+
+  void emit_edges() {
+    const std::string type = index_type(kernel_);
+    const int vector = schedule_.vector, places = 2 * vector;
+    out_.line(fmt::format("const {} place = threadIdx.x % {};", type, places));
+    out_.line(fmt::format("const {0} behind = head + ({0})({1} - head) / {2} * {2};", type, columns(), vector));
+    out_.line(fmt::format("const {} {} = place < {} ? place : behind + place - {};", type, column(), vector, vector));
+    out_.line(
+        fmt::format("const bool inside = {0} < {1} && (place >= {2} || place < head);", column(), columns(), vector));
+    out_.line(fmt::format("const {} member = threadIdx.x / {};", type, places));
+    emit_sums(1, places);
+  }
+
+  void emit_vectors() {
+    const std::string type = index_type(kernel_);
+    const int vector = schedule_.vector;
+    out_.line(fmt::format("const {0} {1} = ({0})((blockIdx.x / {2} - 1) * {3} + {4}) * {5} + head;", type, column(),
+                          parts_of(schedule_), schedule_.team.columns, team_.row, vector));
+    out_.line(fmt::format("const bool inside = {} + {} <= {};", column(), vector, columns()));
+    out_.line(fmt::format("const {} member = {};", type, team_.member));
+    emit_sums(vector, schedule_.team.columns);
+  }
+
+  // Of `vector` columns a thread, with `across` threads side by side: this part's results.
+  void emit_sums(int vector, int across) {
+    const int members = schedule_.team.threads / across;
+    for (InstrId id : sweep().reduces) {
+      const Combination how = combination(kernel_, kernel_.instr(id));
+      out_.line(fmt::format("pack<{}, {}> a{};", how.type, vector, id));
+      open_each(vector);
+      out_.line(fmt::format("a{}[j] = {};", id, how.identity));
+      out_.close();
+    }
+    const std::vector<InstrId> sums = long_sums(rows_, sweep().reduces, members);
+    for (InstrId id : sums) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members), id, vector));
+    out_.open("if (inside) {");
+    if (!sums.empty()) open_block(out_, rows_, "begin + member", "end", std::int64_t{members} * turns_of_block(1));
+    if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
+    out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", index_type(kernel_),
+                          sums.empty() ? "begin + member" : "block", sums.empty() ? "end" : "stop", members));
+    out_.line(
+        fmt::format("const {} {} = step * {} + phase;", index_type(kernel_), kernel_.axes[1].name, schedule_.vector));
+    emit_points(out_, kernel_, points_of(vector));
+    out_.close();
+    for (InstrId id : sums) {
+      open_each(vector);
+      out_.line(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
+      out_.close();
+    }
+    if (!sums.empty()) out_.close();
+    out_.close();
+    for (InstrId id : sums) {
+      open_each(vector);
+      out_.line(fmt::format("a{0}[j] = (float)t{0}[j];", id));
+      out_.close();
+    }
+    for (std::size_t slot = 0; slot < sweep().reduces.size(); ++slot) {
+      const InstrId id = sweep().reduces[slot];
+      const Combination how = combination(kernel_, kernel_.instr(id));
+      std::string all = fmt::format("a{}", id);
+      if (members > 1) {
+        out_.line(fmt::format("const pack<{}, {}> b{} = reduce_columns<{}, {}>(a{}, {});", how.type, vector, id, across,
+                              schedule_.team.threads, id, how.function));
+        all = fmt::format("b{}", id);
+      }
+      out_.open("if (member == 0 && inside) {");
+      open_each(vector);
+      emit_partial(out_, rows_, slot, column() + " + j", all + "[j]");
+      out_.close();
+      out_.close();
+    }
+  }
+
+  void open_each(int vector) { out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector)); }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  Rows rows_;
+  const ReduceSchedule& schedule_;
+  Team team_;
+  const Access* reference_;
+  Writer out_{1};
+};
+
+}  // namespace
+
+Source emit_peeled_columns(const Kernel& kernel, const Target& target) { return PeeledColumns(kernel, target).emit(); }
+
+}  // namespace tenon::codegen::cuda

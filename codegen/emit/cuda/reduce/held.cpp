@@ -1,0 +1,114 @@
+// What is kept of a row from one sweep to the next: in registers, in shared memory, and at its edges. See
+// reduce_emitter.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/shared_rows.h"
+#include "codegen/emit/cuda/reduce/emitter.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "codegen/emit/cuda/vectors.h"
+
+namespace tenon::codegen::cuda {
+
+std::vector<InstrId> ReduceEmitter::plain_loads(const std::vector<InstrId>& instrs) const {
+  std::vector<InstrId> loads;
+  for (InstrId id : instrs)
+    if (is_plain_load(kernel_, id)) loads.push_back(id);
+  return loads;
+}
+
+std::vector<InstrId> ReduceEmitter::held_in(std::size_t number) const {
+  std::vector<InstrId> there =
+      number == 0 && holds_rows(schedule_) ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
+  for (const Held& held : held_)
+    if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) &&
+        std::find(there.begin(), there.end(), held.value) == there.end())
+      there.push_back(held.value);
+  return there;
+}
+
+void ReduceEmitter::emit_held() {
+  for (const Held& held : held_)
+    if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
+  emit_loads(points_of({}, held_in(0)));
+}
+
+void ReduceEmitter::emit_edge_loads() {
+  for (const Sweep& sweep : rows_.rounds.sweeps)
+    for (InstrId id : plain_loads(sweep.instrs))
+      if (std::find(edges_.begin(), edges_.end(), id) == edges_.end()) edges_.push_back(id);
+  for (InstrId id : edges_) out_.line(fmt::format("pack<{}, 1> e{} = {{}};", held_type(kernel_, id), id));
+  if (edges_.empty()) return;
+  walk_.open_edge();
+  for (InstrId id : edges_) out_.line(fmt::format("e{}[0] = {};", id, guarded_element(kernel_, id, rows_.names)));
+  out_.close();
+}
+
+void ReduceEmitter::declare(InstrId id, const std::string& name) {
+  const std::string type = held_type(kernel_, id);
+  out_.line(fmt::format("pack<{}, {}> {}{}[{}];", type, schedule_.vector, name, id, walk_.chunks()));
+  if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
+    out_.line(fmt::format("pack<{}, 1> e{};", type, id));
+}
+
+void ReduceEmitter::emit_loads(const Points& points) {
+  for (InstrId id : points.held) declare(id);
+  fill(points.held, "x");
+}
+
+void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting) {
+  if (loads.empty()) return;
+  const Points points = points_of({}, loads);
+  const int opened = walk_.open_elements();
+  for (InstrId id : loads) {
+    const int width = width_of(kernel_, kernel_.instr(id).access, points);
+    if (waiting && width != 0)
+      out_.line(fmt::format("{}{}[c] = {};", name, id, waiting_load(id, points.vector, width)));
+    else
+      emit_load_into(out_, kernel_, id, points, rows_.names, fmt::format("{}{}[c]", name, id));
+  }
+  walk_.close(opened);
+}
+
+void ReduceEmitter::declare_shared(const std::vector<InstrId>& loads, BytesOf bytes) {
+  out_.line("extern __shared__ __align__(16) unsigned char shared[];");
+  std::int64_t offset = 0;
+  for (InstrId load : loads) {
+    out_.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel_, load), load,
+                          offset == 0 ? "" : fmt::format(" + {}", offset), schedule_.vector));
+    offset += bytes(kernel_, schedule_, load);
+  }
+}
+
+std::string ReduceEmitter::shared_place() const {
+  return fmt::format("c * {}", schedule_.team.threads * schedule_.vector);
+}
+
+std::string ReduceEmitter::ring_place(const std::string& slot) const {
+  return fmt::format("{} * {} + {}", slot, slot_elements(schedule_), shared_place());
+}
+
+void ReduceEmitter::emit_copies() {
+  declare_shared(shared_, shared_load_bytes);
+  const int opened = walk_.open_shared();
+  for (InstrId id : shared_)
+    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async",
+                          schedule_.vector * held_size(kernel_, id), id, shared_place(),
+                          address(kernel_, kernel_.instr(id).access, rows_.names)));
+  walk_.close(opened);
+  out_.line("commit_copies();");
+}
+
+void ReduceEmitter::emit_shared_points(Points points) {
+  points.held.clear();
+  points.staged = shared_;
+  points.staged_place = shared_place();
+  const int opened = walk_.open_shared();
+  emit_points(out_, kernel_, points);
+  walk_.close(opened);
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,129 @@
+// See outer.h.
+#include "codegen/emit/cuda/reduce/outer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kColumns = 32;       // neighbours of a block of the second function
+constexpr int kPartialBytes = 16;  // at most, of an accumulator
+constexpr int kMostBytes = 160;    // of a column's parts that a thread has under way
+
+// Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
+std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
+  const Dim bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
+                                      static_cast<int>(slot));
+  return slot == 0 ? fmt::format("({}*)scratch", type)
+                   : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
+}
+
+Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
+
+int part_bytes(const Rows& rows, InstrId id) {
+  return combination_of(rows, id).is_arg ? kPartialBytes
+                                         : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
+}
+
+// Elements of an accumulator that are stored together.
+int part_width(const Rows& rows, InstrId id) {
+  return combination_of(rows, id).is_arg ? 1 : std::min(rows.schedule.vector, 16 / part_bytes(rows, id));
+}
+
+// Whether a thread of `members` that share a column has all of its parts under way at once.
+bool at_once(const Rows& rows, InstrId id, int members) {
+  return (persistent_blocks(rows.schedule)->blocks + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
+}
+
+// Of a column, in the second function: few, which combine theirs sooner, but enough to have all parts under way.
+int finishing_members(const Rows& rows) {
+  const std::vector<InstrId> all = outer_reductions(rows);
+  int members = 8;
+  while (members < 32 && !std::all_of(all.begin(), all.end(), [&](InstrId id) { return at_once(rows, id, members); }))
+    members *= 2;
+  return members;
+}
+
+}  // namespace
+
+std::vector<InstrId> outer_reductions(const Rows& rows) {
+  std::vector<InstrId> all;
+  for (const Sweep& sweep : rows.rounds.sweeps) all.insert(all.end(), sweep.outer.begin(), sweep.outer.end());
+  return all;
+}
+
+void declare_outer(Writer& out, const Rows& rows, int chunks) {
+  const int vector = rows.schedule.vector;
+  const std::vector<InstrId> all = outer_reductions(rows);
+  for (InstrId id : all)
+    out.line(fmt::format("pack<{}, {}> a{}[{}];", combination_of(rows, id).type, vector, id, chunks));
+  out.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks));
+  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector));
+  for (InstrId id : all) {
+    const Combination how = combination_of(rows, id);
+    out.line(fmt::format("a{}[c][j] = {};", id, how.identity));
+  }
+  out.close();
+  out.close();
+}
+
+void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
+  const int opened = walk.open_elements();
+  const std::string length = parenthesized(dim_text(rows.length, rows.names));
+  std::size_t slot = 0;
+  for (InstrId id : outer_reductions(rows))
+    out.line(fmt::format("store<{}, {}>({} + blockIdx.x * {} + {}, a{}[c]);", rows.schedule.vector,
+                         part_width(rows, id), parts_of(rows, slot++, combination_of(rows, id).type), length,
+                         rows.element(), id));
+  walk.close(opened);
+}
+
+Finisher outer_finisher(const Rows& rows) {
+  const Kernel& kernel = rows.kernel;
+  const std::vector<InstrId> all = outer_reductions(rows);
+  Finisher result;
+  const int members = finishing_members(rows), threads = kColumns * members;
+  result.block = threads;
+  result.grid = blocks_of(rows.length, kColumns);
+  result.scratch_bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
+                                           static_cast<std::int64_t>(all.size()));
+  Writer& out = result.body;
+  const std::string length = dim_text(rows.length, rows.names);
+  out.line(fmt::format("const u32 own = blockIdx.x * {0} + threadIdx.x % {0};", kColumns));
+  out.line(fmt::format("const int member = threadIdx.x / {};", kColumns));
+  out.line(fmt::format("const bool inside = own < {};", length));
+  out.line(fmt::format("const u32 place = inside ? own : {} - 1;", length));
+  decode_axes(out, kernel, rows.kept, kernel.axes.size(), "place");
+  std::vector<bool> defined(kernel.body.size(), false);
+  for (std::size_t slot = 0; slot < all.size(); ++slot) {
+    const InstrId id = all[slot];
+    const Combination how = combination_of(rows, id);
+    out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
+    out.line(fmt::format("a{}[0] = {}<{}, {}>({} + place, {}, member, {}, {});", id,
+                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts",
+                         persistent_blocks(rows.schedule)->blocks, members, parts_of(rows, slot, how.type), length,
+                         how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
+  }
+  for (InstrId id : all) {
+    emit_result(
+        out, rows, id,
+        fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, threads, id, combination_of(rows, id).function));
+    defined[static_cast<std::size_t>(id)] = true;
+  }
+  std::vector<InstrId> roots;
+  for (int store : rows.rounds.outer_stores)
+    for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
+  define(out, rows, needed(kernel, roots, defined));
+  for (int store : rows.rounds.outer_stores)
+    out.line(
+        conditional_store(kernel, kernel.stores[static_cast<std::size_t>(store)], rows.names, "member == 0 && inside"));
+  return result;
+}
+
+}  // namespace tenon::codegen::cuda

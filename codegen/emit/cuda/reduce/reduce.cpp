@@ -1,0 +1,239 @@
+// Reduce kernels: a team of threads walks each row once a round. The schedule says who the team is; everything else
+// (which sweeps there are, what each evaluates) follows from the body. With outer reductions (outer.h) a block walks
+// over many rows. Rows that lie side by side: columns.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/analysis/read_once.h"
+#include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/shared_rows.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/reduce/columns_peeled.h"
+#include "codegen/emit/cuda/reduce/emitter.h"
+#include "codegen/emit/cuda/reduce/long_sums.h"
+#include "codegen/emit/cuda/reduce/outer.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen::cuda {
+
+ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
+    : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
+  if (!holds_rows(schedule_)) return;
+  held_ = held_values(kernel, rows_.rounds);
+  rows_.rounds = with_held(kernel, rows_.rounds, held_);
+  if (shared_elements(schedule_) > 0) shared_ = shared_loads(kernel, schedule_);
+}
+
+Source ReduceEmitter::emit() {
+  if (persistent_ != nullptr) return emit_walk();
+  const bool split = parts_of(schedule_) > 1;
+  emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
+  walk_.emit_bounds();
+  if (!shared_.empty()) emit_copies();
+  if (holds_rows(schedule_) && walk_.chunks() > 0) emit_held();
+  if (peeled_ != nullptr) emit_edge_loads();
+  if (!shared_.empty()) out_.line("wait_copies<0>();");
+  for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
+  LaunchRule launch;
+  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
+  launch.cluster = schedule_.team.cluster;
+  launch.block = schedule_.team.threads;
+  if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), resident());
+  define(out_, rows_, rows_.rounds.after);
+  emit_row_stores(out_, rows_, team_);
+  if (schedule_.team.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
+  if (!shared_.empty()) launch.shared_bytes = static_cast<int>(shared_row_bytes(kernel_, schedule_));
+  if (schedule_.occupancy.most > 0)
+    launch.shared_bytes =
+        std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
+  return finish(kernel_, out_, launch, target_, resident());
+}
+
+int ReduceEmitter::resident() const {
+  if (schedule_.occupancy.least > 0) return schedule_.occupancy.least;
+  if (persistent_ != nullptr) {  // all at once, where that leaves a thread 64 registers
+    const int blocks = (persistent_->blocks + target_.multiprocessors - 1) / target_.multiprocessors;
+    return blocks * schedule_.team.threads <= target_.registers_per_block / 64 ? blocks : 0;
+  }
+  return shared_.empty() ? int{schedule_.peeled} : blocks();
+}
+
+int ReduceEmitter::blocks() const { return resident_blocks(kernel_, schedule_, target_); }
+
+Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
+  Points points;
+  points.instrs = sweep.instrs;
+  points.stores = sweep.stores;
+  points.reduces = sweep.reduces;
+  points.outer = sweep.outer;
+  points.condition = element_condition(rows_, team_);
+  points.position = rows_.element();
+  points.axis = static_cast<int>(kernel_.axes.size()) - 1;
+  points.vector = schedule_.vector;
+  points.peeled = peeled_;
+  points.streaming = schedule_.cache.streaming;
+  points.streamed = streamed_;
+  if (schedule_.cache.keep_reads) points.lasting = loads_read_once(kernel_);
+  points.held = held;
+  points.held_index = "[c]";
+  return points;
+}
+
+Points ReduceEmitter::at_edge(Points points) {
+  points.vector = 1;
+  points.in_order = false;
+  points.peeled = nullptr;
+  points.held_name = "e";
+  points.held_index.clear();
+  return points;
+}
+
+void ReduceEmitter::emit_sweep(std::size_t number) {
+  const Sweep& sweep = rows_.rounds.sweeps[number];
+  define(out_, rows_, sweep.before);
+  for (InstrId id : sweep.reduces) {
+    const Combination how = combination(kernel_, kernel_.instr(id));
+    out_.line(fmt::format("{} a{} = {};", how.type, id, how.identity));
+  }
+  if (sweep.online) {
+    const std::string type = value_type(kernel_.instr(sweep.online->sum).dtype);
+    out_.line(fmt::format("{} a{} = 0;", type, sweep.online->sum));
+    out_.line(fmt::format("{} shift{} = 0;", type, sweep.online->sum));
+  }
+  declare_blocks(sweep);
+  if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
+  add_blocks(long_sums(rows_, sweep.reduces, team_.size));
+  if (persistent_ != nullptr) {
+    emit_collected_together(number);
+  } else {
+    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
+  }
+  if (sweep.online) emit_online_result(*sweep.online);
+}
+
+void ReduceEmitter::emit_elements(std::size_t number) {
+  const Sweep& sweep = rows_.rounds.sweeps[number];
+  const bool again = sweep.online && walk_.chunks() > 0;
+  Points points = points_of(sweep, walk_.tiled() ? plain_loads(sweep.instrs) : held_in(number));
+  for (const Held& held : held_)
+    if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load) points.saved.push_back(held.value);
+  const bool blocks = !blocked_sums(sweep).empty();
+  if (blocks) walk_.open_blocks();
+  if (walk_.tiled()) {
+    walk_.open_tile();
+    emit_loads(points);
+  }
+  if (!shared_.empty()) emit_shared_points(points);
+  if (shared_.empty() || walk_.chunks() > 0) {
+    const int opened = walk_.open_elements();
+    emit_points(out_, kernel_, points);
+    if (again) walk_.close(opened);
+    if (sweep.online) emit_online_points(*sweep.online, points, again);
+    if (!again) walk_.close(opened);
+  }
+  if (walk_.tiled()) out_.close();
+  if (blocks) {
+    end_block(sweep);
+    walk_.close_blocks();
+  }
+  if (peeled_ == nullptr) return;
+  walk_.open_edge();
+  Points edge = at_edge(points);
+  if (!holds_rows(schedule_)) edge.held = edges_;
+  emit_points(out_, kernel_, edge);
+  if (sweep.online) emit_online_points(*sweep.online, edge, false);
+  out_.close();
+}
+
+std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
+  std::vector<InstrId> reduces = sweep.reduces;
+  if (sweep.online) reduces.push_back(sweep.online->sum);
+  return persistent_ != nullptr ? std::vector<InstrId>{} : long_sums(rows_, reduces, team_.size);
+}
+
+void ReduceEmitter::declare_blocks(const Sweep& sweep) {
+  for (InstrId id : blocked_sums(sweep)) {
+    out_.line(fmt::format("{} t{} = 0;", type_of_blocks(rows_, team_.size), id));
+    if (sweep.online && sweep.online->sum == id) out_.line(fmt::format("float at{} = 0;", id));
+  }
+}
+
+void ReduceEmitter::end_block(const Sweep& sweep) {
+  for (InstrId id : blocked_sums(sweep)) {
+    if (sweep.online && sweep.online->sum == id) {
+      out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, shift{0});", id));
+      out_.line(fmt::format("at{0} = shift{0};", id));
+    }
+    out_.line(fmt::format("t{0} += a{0};", id));
+    out_.line(fmt::format("a{} = 0;", id));
+  }
+}
+
+void ReduceEmitter::add_blocks(const std::vector<InstrId>& sums) {
+  if (persistent_ != nullptr) return;
+  for (InstrId id : sums) out_.line(fmt::format("a{0} = (float)(t{0} + a{0});", id));
+}
+
+void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
+  const Combination how = combination(kernel_, kernel_.instr(id));
+  const std::string all =
+      team_.collect.empty() ? fmt::format("a{}", id) : fmt::format("{}(a{}, {})", team_.collect, id, how.function);
+  if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
+  out_.line(fmt::format("const {} p{} = {};", how.type, id, all));
+  const std::string condition = row_condition(rows_, team_);
+  if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
+  emit_partial(out_, rows_, slot, "row", fmt::format("p{}", id));
+  if (!condition.empty()) out_.close();
+}
+
+void ReduceEmitter::emit_online_points(const Online& online, const Points& first, bool again) {
+  Points points = first;
+  points.instrs = online.instrs;
+  points.stores.clear();
+  points.reduces = {online.sum};
+  if (!again) {
+    for (InstrId id : plain_loads(first.instrs))  // in x<id> from the same step
+      if (first.vector > 1 && !vector_load(kernel_, id, first, rows_.names).empty()) points.held.push_back(id);
+    points.held_index.clear();
+  }
+  out_.open("{");
+  out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),
+            "so far");
+  define(out_, rows_, online.shift_instrs);
+  out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
+  out_.line(fmt::format("shift{} = v{};", online.sum, online.shift));
+  const int opened = again ? walk_.open_elements() : 0;
+  emit_points(out_, kernel_, points);
+  walk_.close(opened);
+  out_.close();
+}
+
+void ReduceEmitter::emit_online_result(const Online& online) {
+  const Combination how = combination(kernel_, kernel_.instr(online.sum));
+  define(out_, rows_, online.shift_instrs);
+  out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
+  for (InstrId id : long_sums(rows_, {online.sum}, team_.size)) {
+    out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, v{1});", id, online.shift));
+    add_blocks({id});
+  }
+  emit_result(out_, rows_, online.sum,
+              team_.collect.empty() ? fmt::format("a{}", online.sum)
+                                    : fmt::format("{}(a{}, {})", team_.collect, online.sum, how.function));
+}
+
+Source emit_reduce(const Kernel& kernel, const Target& target) {
+  for (const Instr& instr : kernel.body)
+    TENON_CHECK(
+        instr.kind != InstrKind::reduce ||
+            instr.axes.size() == (kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced ? Rows(kernel).reduced()
+                                                                                               : Rows(kernel).kept),
+        "a reduction of a Reduce kernel combines all reduced axes, or all kept ones");
+  const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
+  if (schedule.team.mapping != RowMapping::column) return ReduceEmitter(kernel, target).emit();
+  return schedule.peeled ? emit_peeled_columns(kernel, target) : emit_columns(kernel, target);
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,67 @@
+// How the rows of a Reduce kernel and their elements are dealt to threads: what both of its emitters (reduce.cpp for
+// rows that threads share, columns.cpp for rows that lie side by side) write about rows, their parts and their results.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/analysis/rounds.h"
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/text/names.h"
+#include "codegen/emit/cuda/text/writer.h"
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen::cuda {
+
+/// The threads that share a row.
+struct Team {
+  int rows = 1;         ///< of a block
+  int size = 1;         ///< threads of one row
+  int each = 1;         ///< neighbouring rows of one thread
+  std::string row;      ///< the number of this thread's rows within the block, in units of `each`
+  std::string member;   ///< this thread's place in its row's team
+  std::string collect;  ///< the prelude's collective, "" when the team is one thread
+};
+
+Team team_of(const ReduceSchedule& schedule);
+
+/// A kernel with what is written about its rows.
+struct Rows {
+  explicit Rows(const Kernel& kernel);
+  const Kernel& kernel;
+  const ReduceSchedule& schedule;
+  Rounds rounds;
+  Names names;
+  std::size_t kept = 0;  ///< axes
+  Dim count, length;     ///< rows, and elements of one
+
+  /// The name of an element's row-major index in its row: the reduced axis itself when there is one.
+  std::string element() const;
+  std::size_t reduced() const { return kernel.axes.size() - kept; }
+};
+
+/// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
+/// row take part in collectives: they work on the last row again, and `inside` is false.
+void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int cluster = 1);
+/// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`; it has
+/// whole multiples of `step` elements.
+void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
+/// Whether no thread lies beyond the last row.
+bool whole_blocks(const Rows& rows, const Team& team);
+/// When a thread stores elements of its row: "inside", or empty where always, as where a thread has a row alone: one
+/// beyond the last has returned.
+std::string element_condition(const Rows& rows, const Team& team);
+/// When a thread stores what there is once for each row: "member == 0 && inside".
+std::string row_condition(const Rows& rows, const Team& team);
+
+void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs);
+/// "const float v3 = a3;" for `accumulated` = "a3".
+void emit_result(Writer& out, const Rows& rows, InstrId reduce, const std::string& accumulated);
+void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
+
+/// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
+void emit_partial(Writer& out, const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
+/// The second function: combines the parts of each row in order.
+Finisher finisher(const Rows& rows);
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,135 @@
+// See walk.h.
+#include "codegen/emit/cuda/reduce/walk.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/reduce/long_sums.h"
+#include "codegen/emit/cuda/text/spell.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kUnrolledShared = 2;  // what a row has in shared memory is many vectors: a loop, not a page of text
+
+}  // namespace
+
+Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
+    : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
+  if (holds_rows(rows.schedule)) {
+    shared_ = shared_elements(rows.schedule) / rows.schedule.vector;
+    chunks_ = held_elements(rows.schedule) / rows.schedule.vector - shared_;
+  }
+  if (tiled()) chunks_ = unroll_of(rows.schedule);
+}
+
+void Walk::emit_bounds() {
+  const int vector = rows_.schedule.vector;
+  if (peeled_ != nullptr) {
+    const Index row = peeled_->offset - Index::axis(static_cast<int>(rows_.kernel.axes.size()) - 1);
+    const std::string type = index_type(rows_.kernel), length = parenthesized(dim_text(rows_.length, rows_.names));
+    out_.line(fmt::format("const {0} head = min(({0})(-({1}){2} & {3}), ({0}){4});", type,
+                          unsigned_index_type(rows_.kernel), parenthesized(index_text(row, rows_.names)), vector - 1,
+                          length));
+    out_.line(fmt::format("const {0} tail = head + ({1} - head) / {2} * {2};", type, length, vector));
+    out_.line(fmt::format("const {} edge = member < head ? member : member - head + tail;", type));
+  }
+  if (parts_of(rows_.schedule) > 1)
+    emit_part(out_, rows_, std::int64_t{step_} * std::max(1, chunks_), peeled_ == nullptr ? "" : "head",
+              end_of_vectors());
+}
+
+void Walk::open_edge() {
+  out_.open(fmt::format("if (edge < {}{}) {{", dim_text(rows_.length, rows_.names),
+                        parts_of(rows_.schedule) > 1 ? " && part == 0" : ""));
+  out_.line(fmt::format("const {} {} = edge;", index_type(rows_.kernel), rows_.element()));
+}
+
+std::string Walk::end_of_vectors() const { return peeled_ == nullptr ? dim_text(rows_.length, rows_.names) : "tail"; }
+
+std::string Walk::end() const { return parts_of(rows_.schedule) > 1 ? "end" : end_of_vectors(); }
+
+// Where this thread's first vector stands in the row, or in this block's part of it.
+std::string Walk::first() const {
+  const int vector = rows_.schedule.vector;
+  const std::string place = vector == 1 ? "member" : fmt::format("member * {}", vector);
+  const std::string begin = parts_of(rows_.schedule) > 1 ? "begin" : peeled_ != nullptr ? "head" : "";
+  return team_.size == 1 ? (begin.empty() ? "0" : begin) : begin + (begin.empty() ? "" : " + ") + place;
+}
+
+// A row that takes one turn is no loop: the compiler does not see that of bounds which differ from row to row, and
+// keeps registers for a turn that never comes (36 for 22 in rows of 4095: a block of four less on a multiprocessor).
+void Walk::open_loop(const std::string& name, int step) {
+  const std::string type = index_type(rows_.kernel);
+  if (in_block_)
+    out_.open(fmt::format("for ({0} {1} = block; {1} < stop; {1} += {2}) {{", type, name, step));
+  else if (takes_one_turn(step))
+    out_.open(fmt::format("if (const {0} {1} = {2}; {1} < {3}) {{", type, name, first(), end()));
+  else
+    out_.open(fmt::format("for ({0} {1} = {2}; {1} < {3}; {1} += {4}) {{", type, name, first(), end(), step));
+}
+
+bool Walk::takes_one_turn(int step) const {
+  if (parts_of(rows_.schedule) > 1) return false;
+  const std::int64_t longest = rows_.length.bounds(rows_.kernel.symbols).max;
+  return (peeled_ == nullptr ? longest : longest / rows_.schedule.vector * rows_.schedule.vector) <= step;
+}
+
+void Walk::open_blocks() {
+  const int turn = step_ * std::max(1, chunks_), terms = turn / team_.size;
+  open_block(out_, rows_, first(), end(), std::int64_t{turn} * turns_of_block(terms));
+  in_block_ = true;
+}
+
+void Walk::close_blocks() {
+  in_block_ = false;
+  out_.close();
+}
+
+void Walk::open_tile() { open_loop("tile", step_ * chunks_); }
+
+int Walk::open_elements() {
+  if (chunks_ > 0) {
+    out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks_));
+    return open_chunks(fmt::format("{} + {} * {}", tiled() ? "tile" : first(),
+                                   shared_ == 0 ? "c" : fmt::format("(c + {})", shared_), step_));
+  }
+  open_loop(rows_.element(), step_);
+  decode_element();
+  return 1;
+}
+
+int Walk::open_shared() {
+  out_.line(fmt::format("#pragma unroll {}", kUnrolledShared));
+  out_.open(fmt::format("for (int c = 0; c < {}; ++c) {{", shared_));
+  return open_chunks(fmt::format("{} + c * {}", first(), step_));
+}
+
+// The element at which chunk `c` begins, and the scope of those that have it.
+int Walk::open_chunks(const std::string& start) {
+  const std::string e = rows_.element();
+  out_.line(fmt::format("const {} {} = {};", index_type(rows_.kernel), e, start));
+  const bool checked = peeled_ != nullptr || !whole_chunks();
+  if (checked) out_.open(fmt::format("if ({} < {}) {{", e, end()));
+  decode_element();
+  return checked ? 2 : 1;
+}
+
+void Walk::decode_element() {
+  if (rows_.element() == "e")
+    decode_axes(out_, rows_.kernel, rows_.kept, rows_.kernel.axes.size(),
+                fmt::format("({})e", unsigned_index_type(rows_.kernel)));
+}
+
+void Walk::close(int opened) {
+  for (; opened > 0; --opened) out_.close();
+}
+
+bool Walk::whole_chunks() const {
+  const std::int64_t covered = std::int64_t{step_} * (chunks_ + shared_) * parts_of(rows_.schedule);
+  return holds_rows(rows_.schedule) ? rows_.length.is(covered)
+                                    : rows_.length.is_constant() && rows_.length.constant() % covered == 0;
+}
+
+}  // namespace tenon::codegen::cuda

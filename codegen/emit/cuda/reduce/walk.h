@@ -1,0 +1,59 @@
+// How a thread walks over its elements of a row: the bounds, loops and scopes that a Reduce kernel writes around what
+// it does at each vector. Relies on the names that emit_row defines (team.h).
+#pragma once
+
+#include <string>
+
+#include "codegen/emit/cuda/reduce/team.h"
+
+namespace tenon::codegen::cuda {
+
+class Walk {
+ public:
+  /// `peeled`: the access at whose alignment in each row vectors begin, or null.
+  Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled);
+
+  /// Vectors of a thread that are known by number: those of a held row, or of a tile; else 0, and one loop has all.
+  int chunks() const { return chunks_; }
+  /// Vectors of a thread, before those, that lie in shared memory.
+  int shared_chunks() const { return shared_; }
+  /// Elements of the whole team's vectors.
+  int step() const { return step_; }
+  /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
+  bool tiled() const { return !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
+
+  /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
+  /// element `edge`. A part of a row is [begin, end).
+  void emit_bounds();
+  void open_tile();
+  /// Opens a loop over blocks of vectors (long_sums.h), in which the loop that is opened next goes over one.
+  void open_blocks();
+  void close_blocks();
+  /// Opens the loop over the thread's vectors, those of a tile or of a held row where there is one: chunk `c`. Returns
+  /// how many braces it opened.
+  int open_elements();
+  /// The same for the vectors in shared memory.
+  int open_shared();
+  /// Opens the scope of a thread that has an edge element, which is then the row's axis.
+  void open_edge();
+  void close(int opened);
+
+ private:
+  std::string end_of_vectors() const;
+  std::string end() const;
+  std::string first() const;
+  void open_loop(const std::string& name, int step);
+  bool takes_one_turn(int step) const;
+  int open_chunks(const std::string& start);
+  bool whole_chunks() const;
+  void decode_element();
+
+  Writer& out_;
+  const Rows& rows_;
+  const Team& team_;
+  const Access* peeled_;
+  int step_ = 1, chunks_ = 0, shared_ = 0;
+  bool in_block_ = false;
+};
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,96 @@
+// Contract kernels: a block for each tile of the result. What is generated are the operands' loads with their prologues
+// and the epilogue with its stores; the loop between them stands in the prelude (contract.cuh).
+#include <fmt/format.h>
+
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/tensor/tensor.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+// "const auto out = make_result<8>([&](int m, int n, const pack<float, 8>& x3) { … });"
+void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const int vector = epilogue_vector(kernel, parts.n, 8);
+  const auto name = [&](int axis) { return names.axes[static_cast<std::size_t>(axis)]; };
+  out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, const pack<{4}, {0}>& x{5}) {{", vector,
+                       type, name(parts.m), name(parts.n), element.dtype == DType::f64 ? "double" : "float",
+                       parts.contract));
+  Points points;
+  points.instrs = parts.epilogue;
+  points.instrs.insert(points.instrs.begin(), parts.contract);
+  points.held = {parts.contract};
+  for (std::size_t i = 0; i < kernel.stores.size(); ++i) points.stores.push_back(static_cast<int>(i));
+  points.axis = parts.n;
+  points.vector = vector;
+  emit_points(out, kernel, points);
+  out.close("});");
+}
+
+constexpr int kLongDepth = 4096;  // beyond it the totals' registers are worth their price
+constexpr int kBlockTerms = 512;  // that an accumulator adds up
+
+// ", 16": how many tiles of the depth are a block, where it is known to be long. Empty in f64.
+std::string tiles_of_block(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth) {
+  if (element.dtype == DType::f64 || depth.min <= kLongDepth) return {};
+  return fmt::format(", {}", kBlockTerms / schedule.tile_k);
+}
+
+std::string main_loop(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth,
+                      const std::string& index) {
+  const std::string block = tiles_of_block(schedule, element, depth);
+  const std::string tile =
+      fmt::format("{}, {}, {}, {}", tile_type(element), schedule.tile_m, schedule.tile_n, schedule.tile_k);
+  switch (schedule.loop) {
+    case MainLoop::mma_sync:
+      return fmt::format("contract_mma<{}, {}, {}, {}, {}{}>", tile, schedule.warps_m, schedule.warps_n,
+                         schedule.stages, index, block);
+    case MainLoop::simt:
+      return fmt::format("contract_simt<{}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
+                         schedule.stages, index, block);
+    case MainLoop::cpu: break;
+  }
+  TENON_CHECK(false, "a CUDA kernel has the schedule of a CPU");
+  return {};
+}
+
+}  // namespace
+
+Source emit_contract(const Kernel& kernel, const Target& target) {
+  const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+  const ContractParts parts = contract_parts(kernel);
+  TileElement element = tile_element(kernel, parts.contract, target);
+  if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
+  const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target, schedule.vector_a);
+  const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target, schedule.vector_b);
+  const Names names = names_of(kernel);
+  const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
+  const Dim tiles_m = blocks_of(extent(parts.m), schedule.tile_m),
+            tiles_n = blocks_of(extent(parts.n), schedule.tile_n);
+  const std::string index = index_type(kernel);
+
+  Writer out(1);
+  out.line("extern __shared__ __align__(16) unsigned char shared[];");
+  out.line(fmt::format("const raster tile = raster_of(blockIdx.x, {}, {});", dim_text(tiles_m, names),
+                       dim_text(tiles_n, names)));
+  decode_batch(out, kernel, parts.batch, "tile.batch");
+  emit_operand(out, kernel, "a", parts.a, element, a);
+  emit_operand(out, kernel, "b", parts.b, element, b);
+  emit_result(out, kernel, parts, element);
+  out.line(fmt::format("{}(", main_loop(schedule, element, extent(parts.k).bounds(kernel.symbols), index)));
+  out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
+                       schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
+                       dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
+
+  LaunchRule launch;
+  launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
+  launch.block = 32 * schedule.warps_m * schedule.warps_n;
+  launch.shared_bytes = static_cast<int>(shared_bytes(schedule, element, a, b));
+  return finish(kernel, out, launch, target, true);
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,28 @@
+// What the emitters of Contract and Attend share: operands and results as the lambdas that the main loops of the
+// prelude call (tile.cuh), and the grid over batches and tiles.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/analysis/tiling.h"
+#include "codegen/emit/cuda/text/writer.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/lower/parts.h"
+
+namespace tenon::codegen::cuda {
+
+/// "bf16", "tf32", "float": an element of a tile.
+std::string tile_type(TileElement element);
+
+/// "const auto a = make_operand<8, true, true>([&](int m, int k) { … });"
+void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
+                  TileElement element, const TileAccess& access);
+
+/// "const i64 b0 = …;" for the batch axes, from the batch's number.
+void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number);
+
+/// The product of the extents of `axes`.
+Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes);
+
+}  // namespace tenon::codegen::cuda

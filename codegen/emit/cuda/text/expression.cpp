@@ -1,0 +1,193 @@
+// See expression.h. What an op means stands in ops.def; this file only puts names into it.
+#include "codegen/emit/cuda/text/expression.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+
+#include "codegen/analysis/rounds.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
+#include "ir/ops/op.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// NVRTC 13.0 compares sums and differences of bytes without extending their sign first, where they are the lowest of a
+// loaded word. It does not see through low_byte.
+std::string opaque_byte(const std::string& text, DType dtype) {
+  return dtype == DType::i8 ? fmt::format("low_byte({})", text) : text;
+}
+
+bool is_sum(ir::Op op) { return op == ir::Op::add || op == ir::Op::sub || op == ir::Op::neg || op == ir::Op::sum; }
+
+std::string map_expression(const Kernel& kernel, const Instr& instr) {
+  std::vector<std::string> args;
+  for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
+  const DType operand = kernel.instr(instr.args.back()).dtype;  // the last: the first of `where` is its condition
+  if (instr.op == ir::Op::cast)
+    return is_integer(operand) ? opaque_byte(converted(args[0], operand, instr.dtype), instr.dtype)
+                               : converted(args[0], operand, instr.dtype);
+  if (instr.op == ir::Op::bitcast) return reinterpreted(args[0], operand, instr.dtype);
+  const std::string_view meaning = ir::text_for(ir::info(instr.op), operand).meaning;
+  TENON_CHECK(!meaning.empty(), fmt::format("{} has no meaning on {}", name_of(instr.op), name_of(operand)));
+  if (instr.rounded)
+    return fmt::format("{}({}, {})", operand == DType::f64 ? "__dmul_rn" : "__fmul_rn", args[0], args[1]);
+  const std::string text = substitute(meaning, args);
+  // Inverting a bool sets the bits above its own.
+  if (instr.dtype == DType::bool_ && meaning.front() == '~') return fmt::format("(~(int){}) & 1", text.substr(1));
+  return is_sum(instr.op) ? opaque_byte(text, instr.dtype) : text;
+}
+
+std::string random_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
+  const std::string seed = value_name(kernel, instr.args[0]);
+  const std::string index = index_text(instr.index, names);
+  if (instr.word < 0) return fmt::format("random_element({}, {}, {})", seed, instr.stream, index);
+  return fmt::format("random_word<{}>({}, {}, {})", instr.word, seed, instr.stream, index);
+}
+
+std::string load_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
+  const DType stored = kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype;
+  const std::string value = decoded(element(kernel, instr.access, names), stored);
+  const std::string guard = guard_text(instr.access.guards, names);
+  return guard.empty() ? value : fmt::format("{} ? {} : {}", guard, value, literal(std::int64_t{0}, stored));
+}
+
+DType index_dtype(const Kernel& kernel) { return kernel.wide_index ? DType::i64 : DType::i32; }
+
+}  // namespace
+
+std::string substitute(std::string_view meaning, const std::vector<std::string>& args) {
+  std::string text;
+  for (std::size_t i = 0; i < meaning.size();) {
+    std::size_t end = i;
+    while (end < meaning.size() && is_word(meaning[end])) ++end;
+    if (end == i) {
+      text += meaning[i++];
+      continue;
+    }
+    const std::string_view word = meaning.substr(i, end - i);
+    const auto which =
+        word.size() == 1 && word[0] >= 'a' && word[0] <= 'c' ? static_cast<std::size_t>(word[0] - 'a') : args.size();
+    text += which < args.size() ? args[which] : std::string(word);
+    i = end;
+  }
+  return text;
+}
+
+std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
+  const Instr& instr = kernel.instr(id);
+  switch (instr.kind) {
+    case InstrKind::literal: return literal(instr.literal, instr.dtype);
+    case InstrKind::load: return load_expression(kernel, instr, names);
+    case InstrKind::index: return converted(index_text(instr.index, names), index_dtype(kernel), instr.dtype);
+    case InstrKind::inside: {
+      const std::string guard = guard_text(instr.guards, names);
+      return guard.empty() ? "true" : guard;
+    }
+    case InstrKind::map:
+      if (instr.narrow && instr.op == ir::Op::exp)
+        return fmt::format("narrow_exp({})", value_name(kernel, instr.args[0]));
+      if (is_share(kernel, id))
+        return fmt::format("{}({}, {})", instr.narrow ? "narrow_share" : "share_of", value_name(kernel, instr.args[0]),
+                           value_name(kernel, instr.args[1]));
+      return map_expression(kernel, instr);
+    case InstrKind::round:
+      return converted(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);
+    case InstrKind::random: return random_expression(kernel, instr, names);
+    case InstrKind::reduce:
+    case InstrKind::contract: break;
+  }
+  TENON_CHECK(false, "a collective is no expression");
+  return {};
+}
+
+std::string definition(const Kernel& kernel, InstrId id, const Names& names) {
+  return fmt::format("const {} v{} = {};", value_type(kernel.instr(id).dtype), id, expression(kernel, id, names));
+}
+
+std::string comment(const Instr& instr) {
+  std::string text;
+  for (const char c : instr.note)
+    if (is_word(c) || c == ' ' || c == '=' || c == '%' || c == '.' || c == ',') text += c;
+  return text;
+}
+
+std::string element(const Kernel& kernel, const Access& access, const Names& names) {
+  return fmt::format("{}[{}]", operand_name(kernel, access.operand), index_text(access.offset, names));
+}
+
+std::string address(const Kernel& kernel, const Access& access, const Names& names) {
+  const std::string offset = index_text(access.offset, names);
+  const std::string& base = operand_name(kernel, access.operand);
+  return offset == "0" ? base : fmt::format("{} + {}", base, offset.front() == '-' ? "(" + offset + ")" : offset);
+}
+
+std::string store_statement(const Kernel& kernel, const Store& store, const Names& names) {
+  const DType stored = kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype;
+  const std::string value = encoded(value_name(kernel, store.value), kernel.instr(store.value).dtype, stored);
+  return fmt::format("{} = {};", element(kernel, store.access, names), value);
+}
+
+std::string condition_prefix(const std::string& a, const std::string& b) {
+  const std::string both = a + (a.empty() || b.empty() ? "" : " && ") + b;
+  return both.empty() ? "" : "if (" + both + ") ";
+}
+
+std::string conditional_store(const Kernel& kernel, const Store& store, const Names& names,
+                              const std::string& condition) {
+  return condition_prefix(condition, guard_text(store.access.guards, names)) + store_statement(kernel, store, names);
+}
+
+Combination combination(const Kernel& kernel, const Instr& reduce) {
+  const ir::OpInfo& op = ir::info(reduce.op);
+  const DType element = kernel.instr(reduce.args[0]).dtype;
+  const bool real = is_real(element);
+  if (op.yields == ir::Yields::Index) {
+    const bool largest = reduce.op == ir::Op::argmax;
+    const ir::Op bound = largest ? ir::Op::max : ir::Op::min;  // the worst value is what max or min of nothing is
+    Instr worst = reduce;
+    worst.op = bound;
+    worst.dtype = element;
+    const std::string type = fmt::format("arg<{}, {}>", value_type(element), index_type(kernel));
+    return {type, fmt::format("{{{}, 0}}", combination(kernel, worst).identity),
+            fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}(a, b); }}", type, largest ? "first_max" : "first_min"),
+            true};
+  }
+  const std::string type = value_type(reduce.dtype);
+  const std::string_view identity = real ? op.identity_real : op.identity_integer;
+  const bool is_signed = reduce.dtype != DType::u8;
+  const int shift = 64 - 8 * static_cast<int>(size_of(reduce.dtype)) + (is_signed ? 1 : 0);
+  const auto greatest = static_cast<std::int64_t>(~std::uint64_t{0} >> shift);
+  ir::Scalar value = std::int64_t{0};
+  if (identity == "1") value = std::int64_t{1};
+  if (identity == "inf") value = HUGE_VAL;
+  if (identity == "-inf") value = -HUGE_VAL;
+  if (identity == "max_value") value = greatest;
+  if (identity == "min_value") value = is_signed ? -greatest - 1 : std::int64_t{0};
+  const std::string_view meaning = ir::text_for(op, element).meaning;
+  return {type, literal(value, compute_type(reduce.dtype)),
+          fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
+}
+
+std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position, bool in_order,
+                                 const std::string& subscript) {
+  const Instr& reduce = kernel.instr(id);
+  const std::string accumulator = fmt::format("a{}{}", id, subscript);
+  const std::string value = value_name(kernel, reduce.args[0]);
+  const Combination how = combination(kernel, reduce);
+  const bool largest = reduce.op == ir::Op::argmax;
+  if (how.is_arg && in_order)
+    return fmt::format("{0} = {1}({0}, {2}, {3});", accumulator, largest ? "then_max" : "then_min", value, position);
+  if (how.is_arg)
+    return fmt::format("{0} = {1}({0}, {2}{{{3}, {4}}});", accumulator, largest ? "first_max" : "first_min", how.type,
+                       value, position);
+  const std::string_view meaning = ir::text_for(ir::info(reduce.op), kernel.instr(reduce.args[0]).dtype).meaning;
+  const std::string text = substitute(meaning, {accumulator, value});
+  return fmt::format("{} = {};", accumulator, is_sum(reduce.op) ? opaque_byte(text, reduce.dtype) : text);
+}
+
+}  // namespace tenon::codegen::cuda

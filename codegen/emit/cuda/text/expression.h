@@ -1,0 +1,55 @@
+// Instructions as C++ expressions over the names of their operands. Shared by all kernel classes: maps in bodies,
+// prologues, epilogues and score functions are all written by it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/emit/cuda/text/names.h"
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen::cuda {
+
+/// `meaning` (ops.def) with the words a, b, c replaced by `args`.
+std::string substitute(std::string_view meaning, const std::vector<std::string>& args);
+
+/// The value of a literal, load, index, inside, map, round or random instruction. (A reduction's or contraction's value
+/// comes from its kernel class.)
+std::string expression(const Kernel& kernel, InstrId instr, const Names& names);
+
+/// "const float v3 = v1 + v2;" without its comment. For InstrKind as in `expression`, less literals: those are spelled
+/// where they are used.
+std::string definition(const Kernel& kernel, InstrId instr, const Names& names);
+
+/// What the comment behind a definition says: the instruction's note with nothing in it but letters, digits, '_', '%',
+/// '=', '.', ',' and spaces, so that no text can leave the comment.
+std::string comment(const Instr& instr);
+
+/// "in0[4096 * i0 + i1]", "in0[0]".
+std::string element(const Kernel& kernel, const Access& access, const Names& names);
+/// "in0 + 4096 * i0 + i1".
+std::string address(const Kernel& kernel, const Access& access, const Names& names);
+/// "out1[i0] = f32_to_bf16(v3);". Its guards are the caller's to write.
+std::string store_statement(const Kernel& kernel, const Store& store, const Names& names);
+
+/// store_statement where `condition` (empty: always) and the store's guards hold.
+std::string conditional_store(const Kernel& kernel, const Store& store, const Names& names,
+                              const std::string& condition);
+/// "if (a && b) ", less what is empty.
+std::string condition_prefix(const std::string& a, const std::string& b);
+
+/// How a reduction combines two values (ops.def), its neutral value, and its lambda for the prelude's collectives.
+struct Combination {
+  std::string type;  ///< of the accumulator
+  std::string identity;
+  std::string function;  ///< "[](float a, float b) -> float { return a + b; }"
+  bool is_arg = false;   ///< argmax, argmin: the accumulator is a value with its index
+};
+Combination combination(const Kernel& kernel, const Instr& reduce);
+/// "a7 = a7 + v6;"; `position` is the element's row-major index in the row, `in_order` where it is beyond those of the
+/// thread's elements so far; `subscript` stands behind the accumulator.
+std::string accumulate_statement(const Kernel& kernel, InstrId reduce, const std::string& position, bool in_order,
+                                 const std::string& subscript = "");
+
+}  // namespace tenon::codegen::cuda

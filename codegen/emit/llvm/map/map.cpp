@@ -1,0 +1,104 @@
+// Map kernels: a task is a chunk of the innermost axis in one or more rows.
+#include <numeric>
+
+#include "codegen/analysis/vectorize.h"
+#include "codegen/emit/llvm/classes.h"
+#include "codegen/emit/llvm/interleave.h"
+#include "codegen/emit/llvm/stream.h"
+
+namespace tenon::codegen::simd {
+namespace {
+
+struct Tiling {
+  std::vector<int> outer;  // axes
+  int inner = -1;          // axis along the lanes
+  int lanes = 1, unroll = 1;
+  std::int64_t rows = 1;   // of a task
+  std::int64_t chunk = 0;  // of the inner axis
+};
+
+std::vector<int> every_store(const Kernel& kernel) {
+  std::vector<int> stores(kernel.stores.size());
+  std::iota(stores.begin(), stores.end(), 0);
+  return stores;
+}
+
+// Vectors that take turns leave the hardware few loads at a time to go by.
+void fetch_ahead(Unit& unit, std::vector<Scope>& vectors) {
+  constexpr std::int64_t kAhead = 2048;
+  for (const Instr& instr : unit.kernel.body)
+    for (Scope& scope : vectors)
+      if (instr.kind == InstrKind::load)
+        emit_prefetch(unit, scope, instr.access, Dim(kAhead / element_bytes(unit.kernel, instr.access)),
+                      CacheLevel::first);
+}
+
+void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin, Value* end) {
+  const std::vector<int> all = every_store(unit.kernel);
+  std::vector<InstrId> values;
+  for (const Store& store : unit.kernel.stores) values.push_back(store.value);
+  for_streamed_lanes(unit, scope, schedule.cache.streaming ? all : std::vector<int>{},
+                     {tiling.inner, tiling.lanes, tiling.unroll, begin, end},
+                     [&](std::vector<Scope>& vectors, bool around) {
+                       if (schedule.interleave && around) fetch_ahead(unit, vectors);
+                       if (schedule.interleave) evaluate_interleaved(unit, vectors, values);
+                       emit_stores(unit, vectors, all, around);
+                     });
+}
+
+Tiling tiling_of(const Kernel& kernel, const MapSchedule& schedule) {
+  Tiling tiling;
+  tiling.lanes = std::max(2, schedule.vector);
+  tiling.unroll = std::max(1, schedule.unroll);
+  tiling.inner = static_cast<int>(kernel.axes.size()) - 1;
+  for (int axis = 0; axis < tiling.inner; ++axis) tiling.outer.push_back(axis);
+  const std::int64_t turn = tiling.lanes * tiling.unroll;
+  const std::int64_t grain = std::max<std::int64_t>(turn, schedule.grain / turn * turn);
+  const Dim& extent = extent_of(kernel, tiling.inner);
+  tiling.chunk = grain;
+  if (extent.is_constant()) {
+    tiling.rows = std::max<std::int64_t>(1, grain / std::max<std::int64_t>(1, extent.constant()));
+    if (tiling.rows > 1) tiling.chunk = extent.constant();
+  }
+  tiling.chunk = std::max<std::int64_t>(1, tiling.chunk);
+  return tiling;
+}
+
+}  // namespace
+
+Source emit_map(Unit& unit) {
+  const Kernel& kernel = unit.kernel;
+  const auto& schedule = std::get<MapSchedule>(kernel.schedule);
+  if (schedule.tile) return emit_map_tile(unit);
+  auto& b = unit.b;
+  Source source;
+  const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size());
+  Scope root = root_scope(unit);
+  if (kernel.axes.empty()) {
+    for_tasks(unit, root, range, [&](Scope& task, Value*) {
+      for (const Store& store : kernel.stores) emit_store(unit, task, store);
+    });
+    return source;
+  }
+  const Tiling tiling = tiling_of(kernel, schedule);
+  const Dim rows = point_count(kernel, tiling.outer);
+  const Dim chunks = ceil_div(extent_of(kernel, tiling.inner), tiling.chunk);
+  source.launch.grid_x = ceil_div(rows, tiling.rows) * chunks;
+  for_tasks(unit, root, range, [&](Scope& task, Value* number) {
+    Value* chunk_count = emit_dim(unit, chunks);
+    Value* block = chunks.is(1) ? number : b.CreateUDiv(number, chunk_count);
+    Value* first = b.CreateMul(block, constant(unit, tiling.rows));
+    Value* last = minimum_of(unit, b.CreateAdd(first, constant(unit, tiling.rows)), emit_dim(unit, rows));
+    Value* begin =
+        chunks.is(1) ? constant(unit, 0) : b.CreateMul(b.CreateURem(number, chunk_count), constant(unit, tiling.chunk));
+    Value* end = minimum_of(unit, b.CreateAdd(begin, constant(unit, tiling.chunk)),
+                            emit_dim(unit, extent_of(kernel, tiling.inner)));
+    loop_in(unit, task, first, last, constant(unit, 1), "row", [&](Scope& row, Value* linear) {
+      bind_point(unit, row, tiling.outer, linear);
+      emit_row(unit, row, tiling, schedule, begin, end);
+    });
+  });
+  return source;
+}
+
+}  // namespace tenon::codegen::simd

@@ -1,0 +1,164 @@
+// Fewer axes: those of extent 1 go, and neighbours that every index treats as one become one. Contract and attend
+// keep their last axes, which have fixed meanings.
+#include <algorithm>
+
+#include "codegen/kernel/kernel.h"
+#include "codegen/kernel/visit.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen {
+namespace {
+
+// `index` with axis a replaced by replacement[a].
+Index replace_axes(const Index& index, const std::vector<Index>& replacement, const IndexContext& context) {
+  Index result(index.constant());
+  for (const IndexTerm& term : index.terms()) {
+    const IndexAtom& atom = *term.atom;
+    switch (atom.kind) {
+      case IndexAtom::Kind::axis:
+        result = result + replacement[static_cast<std::size_t>(atom.id)] * term.coefficient;
+        break;
+      case IndexAtom::Kind::value: result = result + Index::sum(0, {term}); break;
+      case IndexAtom::Kind::floor_div:
+        result = result +
+                 floor_div(replace_axes(atom.operand, replacement, context), atom.divisor, context) * term.coefficient;
+        break;
+      case IndexAtom::Kind::mod:
+        result =
+            result + mod(replace_axes(atom.operand, replacement, context), atom.divisor, context) * term.coefficient;
+        break;
+    }
+  }
+  return result;
+}
+
+// Whether `outer` and `inner` occur in `index` only as outer * extent(inner) + inner, wherever they occur.
+bool moves_as_one(const Index& index, int outer, int inner, const Dim& inner_extent) {
+  Dim outer_coefficient(0), inner_coefficient(0);
+  for (const IndexTerm& term : index.terms()) {
+    if (term.atom->kind == IndexAtom::Kind::axis && term.atom->id == outer) outer_coefficient = term.coefficient;
+    if (term.atom->kind == IndexAtom::Kind::axis && term.atom->id == inner) inner_coefficient = term.coefficient;
+    if (!moves_as_one(term.atom->operand, outer, inner, inner_extent)) return false;
+  }
+  return outer_coefficient == inner_coefficient * inner_extent;
+}
+
+// The instructions combine both axes or neither, next to each other.
+bool reduced_together(const Kernel& kernel, int outer, int inner) {
+  return std::all_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    const auto has = [&](int axis) {
+      return std::find(instr.axes.begin(), instr.axes.end(), axis) != instr.axes.end();
+    };
+    return has(outer) == has(inner);
+  });
+}
+
+// Rebuilds the kernel over `axes`, where old axis a is replacement[a] in terms of the new ones.
+void rebuild(Kernel& kernel, std::vector<Axis> axes, const std::vector<Index>& replacement) {
+  std::vector<std::uint64_t> mask(replacement.size(), 0);
+  for (std::size_t old = 0; old < replacement.size(); ++old)
+    for (std::size_t now = 0; now < axes.size(); ++now)
+      if (replacement[old].depends_on(static_cast<int>(now))) mask[old] |= std::uint64_t{1} << now;
+  const IndexContext context{&axes, &kernel.symbols};
+  visit_indices(kernel, [&](Index& index) { index = replace_axes(index, replacement, context); });
+  for (Instr& instr : kernel.body) {
+    std::uint64_t depends = 0, reduced = 0;
+    for (std::size_t old = 0; old < mask.size(); ++old)
+      if (instr.depends >> old & 1) depends |= mask[old];
+    for (int axis : instr.axes) reduced |= mask[static_cast<std::size_t>(axis)];
+    instr.depends = depends;
+    instr.axes.clear();
+    for (std::size_t now = 0; now < axes.size(); ++now)
+      if (reduced >> now & 1) instr.axes.push_back(static_cast<int>(now));
+  }
+  kernel.axes = std::move(axes);
+}
+
+bool drop_one(Kernel& kernel, std::size_t movable) {
+  for (std::size_t axis = 0; axis < movable; ++axis) {
+    const SymbolBounds extent = kernel.axes[axis].extent.bounds(kernel.symbols);
+    const bool reduced = kernel.axes[axis].reduced;
+    const auto alike =
+        std::count_if(kernel.axes.begin(), kernel.axes.end(), [&](const Axis& a) { return a.reduced == reduced; });
+    const bool last_needed =
+        alike == 1 && (reduced || kernel.kernel_class == ir::KernelClass::map || has_outer(kernel));
+    if (extent.min != 1 || extent.max != 1 || last_needed) continue;
+    std::vector<Axis> axes = kernel.axes;
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis));
+    std::vector<Index> replacement;
+    for (std::size_t old = 0; old < kernel.axes.size(); ++old)
+      replacement.push_back(old == axis ? Index(0) : Index::axis(static_cast<int>(old - (old > axis))));
+    rebuild(kernel, std::move(axes), replacement);
+    return true;
+  }
+  return false;
+}
+
+// Axes `axis` and `axis` + 1 as one.
+void join(Kernel& kernel, std::size_t axis) {
+  const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
+  std::vector<Axis> axes = kernel.axes;
+  axes[axis] = {outer.name, outer.extent * inner.extent, outer.reduced};
+  axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(axis) + 1);
+  const IndexContext context{&axes, &kernel.symbols};
+  const Index joined = Index::axis(static_cast<int>(axis));
+  std::vector<Index> replacement;
+  for (std::size_t old = 0; old < kernel.axes.size(); ++old) {
+    if (old == axis) {
+      replacement.push_back(floor_div(joined, inner.extent, context));
+    } else if (old == axis + 1) {
+      replacement.push_back(mod(joined, inner.extent, context));
+    } else {
+      replacement.push_back(Index::axis(static_cast<int>(old - (old > axis))));
+    }
+  }
+  rebuild(kernel, std::move(axes), replacement);
+}
+
+bool merge_one(Kernel& kernel, std::size_t movable) {
+  for (std::size_t axis = 0; axis + 1 < movable; ++axis) {
+    const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
+    const int a = static_cast<int>(axis), b = a + 1;
+    bool one = outer.reduced == inner.reduced && !inner.extent.is(0) && reduced_together(kernel, a, b);
+    visit_indices(kernel, [&](const Index& index) { one = one && moves_as_one(index, a, b, inner.extent); });
+    if (!one) continue;
+    join(kernel, axis);
+    return true;
+  }
+  return false;
+}
+
+// Fewer bytes than this of an innermost axis are no access worth the instruction.
+constexpr std::int64_t kShortAxisBytes = 8;
+
+// The innermost axis is a small power of two, and every store treats it and its neighbour as one.
+bool inner_axis_is_short(const Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::map || kernel.axes.size() < 2) return false;
+  const Dim& extent = kernel.axes.back().extent;
+  const bool small = extent.is(2) || extent.is(4);
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  return small && std::all_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+           const DType dtype = kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype;
+           return extent.constant() * size_of(dtype) < kShortAxisBytes && store.access.guards.empty() &&
+                  moves_as_one(store.access.offset, inner - 1, inner, extent);
+         });
+}
+
+}  // namespace
+
+void collapse_axes(Kernel& kernel) {
+  std::size_t fixed = 0;
+  if (kernel.kernel_class == ir::KernelClass::contract) fixed = 3;
+  if (kernel.kernel_class == ir::KernelClass::attend) fixed = 4;
+  TENON_CHECK(kernel.axes.size() >= fixed, "a kernel lacks axes of its class\n" + print(kernel));
+  while (drop_one(kernel, kernel.axes.size() - fixed)) {
+  }
+  while (merge_one(kernel, kernel.axes.size() - fixed)) {
+  }
+}
+
+void lengthen_inner_axis(Kernel& kernel) {
+  while (inner_axis_is_short(kernel)) join(kernel, kernel.axes.size() - 2);
+}
+
+}  // namespace tenon::codegen

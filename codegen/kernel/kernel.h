@@ -1,0 +1,145 @@
+// The Kernel: one group lowered to a domain of axes and a body of SSA instructions over it. It knows nothing of
+// threads that the Schedule does not say.
+//
+// An instruction has one value for each point of the axes it depends on. Reductions and contractions are instructions
+// that combine some axes away, so every kernel class has the same form; the class says which loop structure the
+// emitters give it:
+//   map       no reduced axis
+//   reduce    reductions over one set of reduced axes, in rounds (a round may use the results of earlier ones), and
+//             beside them outer reductions over the kept axes, which only their own epilogue uses
+//   contract  one contraction with prologues on its operands and an epilogue on its result
+//   attend    contract -> maps -> max, exp, sum over the key axis -> contract
+//
+// Values: a real instruction computes in compute_type(dtype) and is not rounded to `dtype` until a store or a `round`
+// instruction (docs/numerics.md); a load converts to the compute type.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/kernel/index.h"
+#include "codegen/schedule/schedule.h"
+#include "ir/fusion/plan.h"
+#include "ir/graph/graph.h"
+
+namespace tenon::codegen {
+
+using InstrId = std::int32_t;
+
+/// 0 <= index < bound.
+struct Guard {
+  Index index;
+  Dim bound;
+};
+
+/// An element of an operand: operand[offset], taken only where every guard holds (a guarded load gives 0 elsewhere).
+struct Access {
+  int operand = -1;
+  Index offset;               ///< in elements, row-major in the operand's own shape
+  std::vector<Guard> guards;  ///< those that could not be proven
+};
+
+enum class InstrKind : std::uint8_t {
+  literal,   ///< `literal`, as `dtype`
+  load,      ///< `access`
+  index,     ///< the value of `index` (an integer), as `dtype`
+  inside,    ///< bool: every one of `guards` holds
+  map,       ///< `op` on `args`
+  round,     ///< args[0] rounded to `dtype`, kept in the compute type
+  random,    ///< random_bits: args[0] is the seed; `index` the element's (or block's) number; `stream`, `word`
+  reduce,    ///< `op` over `axes` of args[0]; argmax/argmin give the row-major index over `axes`
+  contract,  ///< sum over `axes` of args[0] * args[1], accumulated in f32 (f64 for f64)
+};
+
+constexpr int kRandomCost = 80;  ///< issue slots of InstrKind::random, as OpInfo::cost of a map
+
+struct Instr {
+  InstrKind kind = InstrKind::literal;
+  DType dtype = DType::f32;  ///< the graph's dtype of the value
+  ir::Op op = ir::Op::add;   ///< map, reduce
+  std::vector<InstrId> args;
+  Access access;              ///< load
+  Index index;                ///< index, random
+  std::vector<Guard> guards;  ///< inside
+  std::vector<int> axes;      ///< reduce, contract: combined away, in row-major order
+  ir::Scalar literal = 0.0;
+  std::int64_t stream = 0;    ///< random
+  int word = -1;              ///< random
+  bool tf32 = false;          ///< contract
+  bool narrow = false;        ///< map: computed for results of 16 bits (codegen/analysis/narrow.h)
+  bool reused = false;        ///< map: the graph has several uses of the value, in this kernel or in others
+  bool rounded = false;       ///< a real mul: no compiler may contract it with a sum (codegen/lower/one_rounding.h)
+  std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised
+  std::uint64_t depends = 0;  ///< bit a: the value varies along axis a
+};
+
+struct Store {
+  Access access;  ///< every element of the operand is written by exactly one point of the store's axes
+  InstrId value = -1;
+};
+
+/// A buffer argument.
+struct Operand {
+  ir::ValueId value = -1;  ///< of the plan's graph
+  DType dtype = DType::f32;
+  Shape shape;
+  bool written = false;
+  std::string name;     ///< "in0", "out1": generated, never the user's
+  bool of_run = false;  ///< read, and written by a kernel ahead in the same run: not constant while this one runs,
+                        ///< which may begin before that one has ended
+};
+
+struct Kernel {
+  std::string name;  ///< "k3_reduce": generated
+  ir::KernelClass kernel_class = ir::KernelClass::map;
+  std::vector<Axis> axes;         ///< outermost first; reduced axes after the kept ones
+  std::vector<Operand> operands;  ///< inputs, then outputs: also the order of the kernel's pointer parameters
+  std::vector<std::string> dims;  ///< symbols that the kernel takes as 64-bit integer parameters, after the pointers
+  std::vector<Instr> body;        ///< definition order
+  std::vector<Store> stores;
+  Symbols symbols;          ///< with the bounds and divisors of this specialisation
+  bool wide_index = false;  ///< some offset may leave 31 bits: compute offsets in 64 bits
+  Schedule schedule;
+
+  const Instr& instr(InstrId id) const { return body[static_cast<std::size_t>(id)]; }
+  IndexContext context() const { return {&axes, &symbols}; }
+};
+
+/// The dimension class for which a kernel is generated: what is known of each symbol, and whether offsets fit 31 bits.
+struct Specialization {
+  Symbols symbols;
+  bool wide_index = true;
+  std::string key() const;  ///< equal keys, equal kernels
+  bool operator==(const Specialization&) const = default;
+};
+
+/// Classifies the symbol values: 0, 1, else the largest power of two up to 16 that divides; 31-bit offsets when every
+/// value of the plan has fewer than 2^31 elements.
+Specialization specialize(const ir::Plan& plan, const Bindings& bindings);
+/// Nothing known but the graph's own bounds.
+Specialization unspecialized(const ir::Plan& plan);
+
+/// Lowers one group and chooses its schedule.
+Kernel lower(const ir::Plan& plan, int group, const Specialization& specialization, const Target& target);
+
+/// Axes in loop order with equal strides collapsed, so that most kernels keep one to three
+/// (codegen/kernel/collapse.cpp).
+void collapse_axes(Kernel& kernel);
+/// Joins an innermost axis of a few bytes with its neighbour, for the sake of the stores' width, although some indices
+/// are then divided by its extent (codegen/kernel/collapse.cpp). Map kernels only.
+void lengthen_inner_axis(Kernel& kernel);
+
+/// Whether some reduction combines the kept axes.
+bool has_outer(const Kernel& kernel);
+/// For each instruction whether it is a reduction over the kept axes, or made of one: known at the end of all rows
+/// only.
+std::vector<bool> outer_values(const Kernel& kernel);
+
+/// Throws Error(internal) with the kernel printed when it breaks an invariant.
+void verify(const Kernel& kernel);
+
+/// The kernel as text: axes, operands, schedule, one instruction a line.
+std::string print(const Kernel& kernel);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,57 @@
+// Heuristics for Attend kernels on CUDA: 64 or 128 queries a block, and as many keys as registers and shared memory
+// allow.
+#include <algorithm>
+
+#include "codegen/analysis/tiling.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kCostlyScore = 12;  // issue slots for an element beyond which fewer of them are unrolled
+
+int score_cost(const Kernel& kernel, const AttendParts& parts) {
+  int cost = 0;
+  for (const Region* region : {&parts.score_region, &parts.factor_region})
+    for (InstrId id : *region) {
+      const Instr& instr = kernel.instr(id);
+      if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
+      if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
+    }
+  return cost;
+}
+
+// Blocks of 128 queries, where that many fill the device.
+bool is_large(const Kernel& kernel, const AttendParts& parts, const Target& target) {
+  const auto least = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).min;
+  };
+  std::int64_t blocks = least(parts.i) / 128;
+  for (int axis : parts.batch) blocks *= std::min<std::int64_t>(least(axis), 1 << 20);
+  return blocks >= target.multiprocessors;
+}
+
+}  // namespace
+
+AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target) {
+  const AttendParts parts = attend_parts(kernel);
+  const AttendTiles tiles = attend_tiles(kernel, parts, target);
+  AttendSchedule schedule;
+  if (!tiles.element.tensor_cores) {
+    schedule.loop = MainLoop::simt;
+    schedule.tile_kv = tiles.element.dtype == DType::f64 ? 32 : 64;
+  } else {
+    const bool narrow = tiles.depth > 128 || tiles.width > 128 || score_cost(kernel, parts) > kCostlyScore;
+    schedule.loop = MainLoop::mma_sync;
+    schedule.tile_kv = narrow ? 32 : 64;
+    schedule.tile_q = is_large(kernel, parts, target) ? 128 : 64;
+    while (schedule.tile_q > 16 && shared_bytes(schedule, tiles) > target.shared_memory_per_block) schedule.tile_q /= 2;
+  }
+  const auto vector = [&](const OperandPart& part) {
+    return tile_access(kernel, part, tiles.element, Lines::as_read, target).vector;
+  };
+  schedule.vector = std::max({vector(parts.q), vector(parts.k), vector(parts.v)});
+  return schedule;
+}
+
+}  // namespace tenon::codegen

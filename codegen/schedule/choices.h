@@ -1,0 +1,71 @@
+// The heuristics of each kernel class: codegen/schedule/<class>.cpp. Behind choose_schedule.
+#pragma once
+
+#include <optional>
+
+#include "codegen/analysis/row_shape.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/schedule/schedule.h"
+
+namespace tenon::codegen {
+
+MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
+/// Whether `schedule` may be spread: something is the same along the outermost axis, and the vectors along it fill
+/// whole blocks (codegen/schedule/spread.cpp).
+bool may_spread(const Kernel& kernel, const MapSchedule& schedule);
+/// `chosen`, spread where a tensor that all share would not stay in the caches.
+MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen);
+/// What might be better than `chosen` (codegen/schedule/map_candidates.cpp).
+std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
+ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);
+/// Whether more of what each element of a row loads lies along the innermost kept axis than along the innermost reduced
+/// one. `kept`: the number of kept axes.
+bool column_wise(const Kernel& kernel, std::size_t kept);
+/// For a kernel for which that is so (codegen/schedule/reduce_columns.cpp).
+ReduceSchedule choose_column_schedule(const Kernel& kernel, const Target& target);
+/// The choice for columns that are taken one by one, although vectors might be peeled off their rows.
+ReduceSchedule single_columns(const Kernel& kernel, const Target& target);
+/// The choice for rows, which neither registers nor shared memory keep from one sweep to the next.
+ReduceSchedule rereading(const Kernel& kernel, const Target& target);
+/// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
+/// does not have.
+int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
+/// Parts of each row where the blocks would not fill the device: of some unrolled steps.
+int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
+                  std::int64_t elements_of_part, int threads);
+bool one_sweep(const Kernel& kernel, bool online);
+/// Whether `one_read` of more than the caches hold, of `most` bytes at most, should pass them by, where no elements are
+/// stored: what is loaded need not push out what others left there, and have it written to memory meanwhile. That is
+/// some 5 us saved, once; such loads are 3 % slower.
+bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most);
+/// Holds the row in registers when it fits in `most` elements of each thread.
+void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most);
+/// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
+/// and rows that fit one.
+std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` blocks of `threads`, so that
+/// `blocks` fit a multiprocessor; where rows fit.
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks);
+/// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,
+/// small ones that leave room for a second row on a multiprocessor, which loads while the first is worked on, or one
+/// large one. Where registers hold the rows, only what leaves that room.
+std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// For a kernel with outer reductions (codegen/schedule/reduce_outer.cpp), and what might be better than `chosen` for
+/// one.
+ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);
+std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
+                                               const ReduceSchedule& chosen);
+/// What might be better than `chosen` (codegen/schedule/reduce_candidates.cpp).
+std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
+                                                const ReduceSchedule& chosen);
+ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target);
+AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
+/// For every class on a CPU (codegen/schedule/cpu.cpp).
+Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
+/// Whether the kernel walks over rows several times and only its last sweep stores their elements, and nothing else.
+bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule);
+/// What might be better than `chosen` (codegen/schedule/cpu_candidates.cpp).
+std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& chosen);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,217 @@
+// The heuristics' choice of the CPU target's numbers: vector widths, grains, cache blocks.
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "codegen/analysis/dear_values.h"
+#include "codegen/analysis/transpose.h"
+#include "codegen/analysis/uses.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+std::int64_t computed_bytes(DType dtype) { return dtype == DType::bool_ ? 1 : size_of(compute_type(dtype)); }
+
+// Lanes of one register of the widest value; 64-bit values take two, so that 32-bit ones beside them fill theirs.
+int lanes_for(const Kernel& kernel, const Target& target) {
+  std::int64_t widest = 1;
+  for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
+  return static_cast<int>(target.vector_bytes / std::min<std::int64_t>(widest, 4));
+}
+
+// Roughly how many instructions one vector takes; long bodies fill the pipelines by themselves.
+int body_cost(const Kernel& kernel) {
+  int cost = 0;
+  for (const Instr& instr : kernel.body)
+    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandomCost : 1;
+  return cost;
+}
+
+// Bytes that one point reads and writes.
+std::int64_t bytes_of_point(const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load) bytes += element_bytes(kernel, instr.access);
+  for (const Store& store : kernel.stores) bytes += element_bytes(kernel, store.access);
+  return bytes;
+}
+
+// Whether the kernel moves more than `limit` bytes, for some or for all values of its symbols.
+bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
+  for (const Operand& operand : kernel.operands) {
+    const SymbolBounds count = element_count(operand.shape).bounds(kernel.symbols);
+    limit -= std::min((some ? count.max : count.min), std::int64_t{1} << 40) * size_of(operand.dtype);
+  }
+  return limit < 0;
+}
+
+// As many rows of what is read as leave each line that is read of them, and will be next, its place in a core's own
+// cache: rows that lie a large power of two apart share few places.
+int rows_at_once(const Kernel& kernel, const Access& access, const Target& target) {
+  constexpr std::int64_t kWays = 16, kLeast = 32,
+                         kMost = 256;  // lines in a place; fewer than kLeast write no two lines
+  const std::int64_t way = target.l2_bytes / kWays;
+  const auto pitch = access.offset.coefficient(static_cast<int>(kernel.axes.size()) - 1);
+  const std::int64_t divisor = pitch ? pitch->bounds(kernel.symbols).divisor * element_bytes(kernel, access) : 1;
+  return static_cast<int>(std::clamp(kWays * (way / std::gcd(divisor, way)), kLeast, kMost));
+}
+
+// Tiles for loads that lie along another axis than the stores.
+void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr std::int64_t kRowBytes = 2048;
+  constexpr int kNarrowest = 8;
+  const int axis = transposed_axis(kernel);
+  if (axis < 0) return;
+  const Transposed transposed = transposed_along(kernel, axis);
+  const auto guarded = [&](InstrId load) { return !kernel.instr(load).access.guards.empty(); };
+  if (transposed.loads.empty() || std::any_of(transposed.loads.begin(), transposed.loads.end(), guarded)) return;
+  const auto longest = [&](const Axis& along) { return along.extent.bounds(kernel.symbols).max; };
+  if (std::min(longest(kernel.axes[static_cast<std::size_t>(axis)]), longest(kernel.axes.back())) < kNarrowest) return;
+  std::int64_t narrowest = 8, widest = 1;
+  int columns = std::numeric_limits<int>::max();
+  for (const Instr& instr : kernel.body) widest = std::max(widest, computed_bytes(instr.dtype));
+  for (const InstrId load : transposed.loads) {
+    narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load).access));
+    columns = std::min(columns, rows_at_once(kernel, kernel.instr(load).access, target));
+  }
+  schedule.vector = static_cast<int>(std::min<std::int64_t>(16, target.vector_bytes / widest));  // a register each
+  schedule.tile = MapTile{axis, static_cast<int>(kRowBytes / narrowest), columns};
+}
+
+// Where a core computes a vector in less time than memory takes for it, one after the other is best: each vector's load
+// is then far ahead of what is computed. Elsewhere expressions that wait for their own results should take turns.
+constexpr double kCostOfByte = 2.5;    // issue slots in the time of a byte, with all cores at work
+constexpr int kMostCostInTurns = 128;  // beyond, four vectors' values do not fit the registers
+
+// With symbolic sizes the kernel decides when it runs; what is not streamed is then masked, which costs nothing only on
+// AVX-512.
+MapSchedule choose_map(const Kernel& kernel, const Target& target) {
+  MapSchedule schedule;
+  schedule.vector = lanes_for(kernel, target);
+  const int cost = body_cost(kernel);
+  schedule.interleave = cost > kCostOfByte * bytes_of_point(kernel);
+  const int taking_turns = target.vector_bytes == 64 && cost <= kMostCostInTurns ? 4 : 2;  // as registers allow
+  schedule.unroll = schedule.interleave ? taking_turns : cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
+  schedule.grain = cost <= 64 ? 32768 : 8192;
+  schedule.cache.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  choose_tile(schedule, kernel, target);
+  return schedule;
+}
+
+// Whether there is something to keep of a row, and half of a core's own cache holds it.
+bool keeps_dear_values(const Kernel& kernel, const Target& target) {
+  const Axis& row = kernel.axes.back();
+  if (!row.reduced || (kernel.axes.size() > 1 && kernel.axes[kernel.axes.size() - 2].reduced)) return false;
+  std::int64_t each = 0;
+  for (const DearValue& dear : dear_values(kernel, rounds_of(kernel)))
+    each += computed_bytes(kernel.instr(dear.value).dtype);
+  const std::int64_t longest = row.extent.bounds(kernel.symbols).max;
+  return each > 0 && longest <= target.l2_bytes / 2 / each;
+}
+
+// Whether a row's elements are still at hand when they are stored late: in a core's own cache, beside the next row and
+// the one behind that, what is kept of them; and in the first level what has to be read again, for the next row's
+// sweeps are bound by that level.
+bool at_hand_when_late(const Kernel& kernel, const Target& target, bool keeps) {
+  const Rounds rounds = rounds_of(kernel);
+  std::vector<bool> kept(kernel.body.size(), false);
+  std::int64_t each = 0;
+  for (const DearValue& dear : keeps ? dear_values(kernel, rounds) : std::vector<DearValue>{}) {
+    kept[static_cast<std::size_t>(dear.value)] = true;
+    each += computed_bytes(kernel.instr(dear.value).dtype);
+  }
+  const std::uint64_t rows = (std::uint64_t{1} << (kernel.axes.size() - 1)) - 1;
+  const auto is_element = [&](InstrId id) {
+    return kernel.instr(id).kind == InstrKind::load && element_level(kernel, id);
+  };
+  for (InstrId id = 0; id < static_cast<InstrId>(kernel.body.size()); ++id)
+    if (is_element(id))
+      each += ((kernel.instr(id).depends & rows) != 0 ? 2 : 1) * element_bytes(kernel, kernel.instr(id).access);
+  const std::vector<InstrId> late = needed(kernel, sweep_roots(kernel, rounds.sweeps.back()), kept);
+  const bool again = std::any_of(late.begin(), late.end(),
+                                 [&](InstrId id) { return is_element(id) && (kernel.instr(id).depends & rows) != 0; });
+  const std::int64_t longest = kernel.axes.back().extent.bounds(kernel.symbols).max;
+  return each > 0 && longest <= (again ? target.l1_bytes : target.l2_bytes) / each;
+}
+
+// Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
+// see the sign of a zero. What is the same for a whole vector is computed ahead of the vectors, and so of the shifts.
+bool shares_the_only_sweep(const Kernel& kernel) {
+  const std::optional<Online> online = find_online(kernel);
+  if (!online || !online->only_shifts || rounds_of(kernel, true).sweeps.size() != 1) return false;
+  const InstrId weight = kernel.instr(online->sum).args[0];
+  return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
+}
+
+constexpr std::int64_t kColumnPart = 256;  // rows of memory of which a thread's pages are at hand together
+
+// Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
+ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule;
+  schedule.vector = lanes_for(kernel, target);
+  std::size_t kept = 0;
+  std::int64_t row = 1, rows = 1;
+  for (const Axis& axis : kernel.axes) {
+    kept += !axis.reduced;
+    const SymbolBounds range = axis.extent.bounds(kernel.symbols);
+    const std::int64_t typical =
+        axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
+    (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
+  }
+  const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
+  schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;
+  schedule.grain = std::max<std::int64_t>(1, 32768 / row);
+  if (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16))
+    schedule.cut = in_parts(static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64)));
+  schedule.cache.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);
+  const bool keeps = !online && target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
+  schedule.keep = keeps ? Keep(InBuffer{}) : Keep(Reread{.online = online});
+  schedule.late_stores =
+      schedule.cache.streaming && stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
+  return schedule;
+}
+
+ContractSchedule choose_contract(const Kernel&, const Target& target) {
+  ContractSchedule schedule;
+  schedule.loop = MainLoop::cpu;
+  schedule.micro_m = target.vector_bytes == 64 ? 8 : 6;
+  schedule.tile_m = target.vector_bytes == 64 ? 192 : 96;
+  schedule.tile_n = 256;
+  schedule.tile_k = 256;
+  return schedule;
+}
+
+AttendSchedule choose_attend(const Kernel&, const Target& target) {
+  AttendSchedule schedule;
+  schedule.loop = MainLoop::cpu;
+  schedule.tile_q = 2 * (target.vector_bytes / 4);
+  schedule.tile_kv = 64;
+  return schedule;
+}
+
+}  // namespace
+
+bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const auto reduced = std::count_if(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });
+  if (reduced != 1 || !kernel.axes.back().reduced || kernel.axes.size() < 2) return false;
+  if (schedule.team.mapping == RowMapping::column || is_online(schedule)) return false;
+  const Rounds rounds = rounds_of(kernel);
+  for (const Sweep& sweep : rounds.sweeps)
+    if (sweep.stores.empty() == (&sweep == &rounds.sweeps.back())) return false;
+  return rounds.sweeps.size() > 1 && rounds.sweeps.back().reduces.empty();
+}
+
+Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target) {
+  switch (kernel.kernel_class) {
+    case ir::KernelClass::map: return choose_map(kernel, target);
+    case ir::KernelClass::reduce: return choose_reduce(kernel, target);
+    case ir::KernelClass::contract: return choose_contract(kernel, target);
+    case ir::KernelClass::attend: return choose_attend(kernel, target);
+  }
+  return MapSchedule{};
+}
+
+}  // namespace tenon::codegen

@@ -1,0 +1,270 @@
+// Heuristics for Map kernels: 16 bytes of the widest dtype per thread, less where many operands are live or moved, as
+// far as the innermost axis allows; a tile in shared memory for loads that lie across the stores.
+#include <algorithm>
+#include <limits>
+
+#include "codegen/analysis/read_once.h"
+#include "codegen/analysis/transpose.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr std::int64_t kCudaCacheBytes = 32 << 20;  // stores beyond it do not wait in L2 for a reader
+constexpr std::int64_t kVectorBytes = 256;          // of all operands' vectors together: 64 registers
+constexpr std::int64_t kVectorCost =
+    400;  // issue slots of one thread's unrolled body: it keeps registers and compile time
+
+// What is read or written at every point: operands that do not vary along the innermost axis cost nothing there.
+std::vector<Access> streams(const Kernel& kernel) {
+  std::vector<Access> accesses;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load && (instr.depends >> inner & 1) != 0) accesses.push_back(instr.access);
+  for (const Store& store : kernel.stores) accesses.push_back(store.access);
+  return accesses;
+}
+
+// Issue slots of one element: what is the same for a whole vector costs less the longer that is. Eight-bit reals are
+// converted in software, and the cosine of what has its sine taken costs little (codegen/emit/cuda/text/definitions.h).
+std::int64_t cost_of(const Kernel& kernel) {
+  constexpr std::int64_t kConversion = 10, kCosineBesideSine = 4;
+  const auto beside_sine = [&](const Instr& instr) {
+    return instr.op == ir::Op::cos && std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& other) {
+             return other.kind == InstrKind::map && other.op == ir::Op::sin && other.args == instr.args;
+           });
+  };
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  std::int64_t cost = 0;
+  for (const Instr& instr : kernel.body) {
+    if ((instr.depends >> inner & 1) == 0) continue;
+    if (instr.kind == InstrKind::map) cost += beside_sine(instr) ? kCosineBesideSine : ir::info(instr.op).cost;
+    if ((instr.kind == InstrKind::load || instr.kind == InstrKind::round) && is_f8(instr.dtype)) cost += kConversion;
+  }
+  for (const Store& store : kernel.stores)
+    if (is_f8(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype)) cost += kConversion;
+  return cost;
+}
+
+// The widest vector that the innermost extent and at least one access can use.
+int usable_vector(const Kernel& kernel, const std::vector<Access>& accesses, int vector, bool ragged_allowed) {
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const Dim& extent = kernel.axes.back().extent;
+  if (!ragged_allowed) vector = power_of_two_divisor(extent, vector, kernel.symbols);
+  if (extent.bounds(kernel.symbols).max < vector) return 1;
+  const bool useful = std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    return vector_width(access, inner, vector, kernel) > 1;
+  });
+  return useful ? vector : 1;
+}
+
+// Accesses narrower than this leave bandwidth unused; wide ones across the ends of rows are then better, although
+// operands that are broadcast along rows are read element by element.
+constexpr std::int64_t kNarrowBytes = 8;
+
+// At least half of the bytes lie in the order of the domain, so that vectors need not end where rows do.
+bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
+  std::int64_t flat = 0, all = 0;
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  for (const Access& access : accesses) {
+    all += element_bytes(kernel, access);
+    if (flat_width(access, vector, kernel) == vector) flat += element_bytes(kernel, access);
+  }
+  return kernel.axes.size() > 1 && points.bounds(kernel.symbols).max >= vector && 2 * flat >= all;
+}
+
+// Operands that are moved as they lie, each element once. From three on, 8 bytes each took less time than 16 where
+// there is several times what the caches hold: measured on sm_90 (bench/results/map-log.md). Four random numbers are
+// drawn at once.
+constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8, kManyStreamsTotal = 128 << 20;
+
+bool draws_random_numbers(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instr& instr) { return instr.kind == InstrKind::random; });
+}
+
+std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
+  return std::count_if(accesses.begin(), accesses.end(),
+                       [&](const Access& access) { return flat_width(access, vector, kernel) == vector; });
+}
+
+// Loads of one stream that pass the caches by spare writing back what others left there, once; where more is moved they
+// are slower than that is worth, and where less is, it fits beside. Measured on sm_90 (bench/results/map-log.md).
+constexpr std::int64_t kLeastStreamed = 20 << 20, kMostStreamed = 80 << 20;
+
+// Issue slots of an element up to which a thread has time for several vectors, and the waves of blocks that then become
+// one: a second wave that is not full costs as much as one that is.
+constexpr std::int64_t kCheap = 4, kMostWaves = 3;
+constexpr int kUnrolled = 4, kResidentThreads = 2048;
+
+// Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
+constexpr std::int64_t kTransposedExtent = 16;
+
+// Every store writes along the innermost axis, or is among `transposed`.
+bool stores_are_contiguous(const Kernel& kernel, const Transposed& transposed) {
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const auto along_inner = std::count_if(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+    const auto step = store.access.offset.coefficient(inner);
+    return step && (step->is(1) || step->is(0));
+  });
+  return static_cast<std::size_t>(along_inner) + transposed.stores.size() == kernel.stores.size();
+}
+
+// Blocks of tiles of `size` x `size`, when the extents are known.
+std::int64_t least_tiles(const Kernel& kernel, int axis, int size) {
+  Dim tiles(1);
+  for (int a = 0; a < static_cast<int>(kernel.axes.size()); ++a) {
+    const Dim& extent = kernel.axes[static_cast<std::size_t>(a)].extent;
+    const bool tiled = a == axis || a + 1 == static_cast<int>(kernel.axes.size());
+    tiles = tiles * (tiled ? (extent + Dim(size - 1)).floor_div(size) : extent);
+  }
+  return tiles.is_constant() ? tiles.constant() : std::numeric_limits<std::int64_t>::max();
+}
+
+// A tile wide enough for 128 bytes of each load on one side, as far as the extents fill it and shared memory holds it.
+void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const int axis = transposed_axis(kernel);
+  if (axis < 0) return;
+  const Transposed transposed = transposed_along(kernel, axis);
+  if (!stores_are_contiguous(kernel, transposed)) return;
+  const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
+  const std::int64_t rows = extent(axis), columns = extent(static_cast<int>(kernel.axes.size()) - 1);
+  if (rows < kTransposedExtent || columns < kTransposedExtent) return;
+  std::vector<Access> accesses;
+  for (InstrId load : transposed.loads) accesses.push_back(kernel.instr(load).access);
+  for (int store : transposed.stores) accesses.push_back(kernel.stores[static_cast<std::size_t>(store)].access);
+  std::int64_t narrowest = 8;
+  for (const Access& access : accesses) narrowest = std::min(narrowest, element_bytes(kernel, access));
+  const int widest = narrowest == 1 ? 128 : narrowest == 8 ? 32 : 64;
+  const bool few = least_tiles(kernel, axis, widest) < 2 * target.multiprocessors;
+  const auto fitting = [&](std::int64_t size) {
+    return size <= 32 || few ? 32 : size <= 64 ? std::min(64, widest) : widest;
+  };
+  MapTile tile{axis, fitting(rows), fitting(columns)};
+  while (transpose_bytes(kernel, transposed, tile.rows, tile.columns) > kStaticSharedBytes)
+    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
+  for (const Access& access : accesses)
+    tile.vector = std::max(tile.vector, transposed_vector(kernel, access, axis, 16));
+  schedule.tile = tile;
+  schedule.vector = std::min(schedule.vector, tile.columns);
+  // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
+  // blocks at once than large ones leave room for (bench/results/map-log.md).
+  if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
+  const int points = tile.rows * tile.columns;
+  const int most = points >= 64 * 64 && transposed.stores.empty() ? 512 : 256;
+  schedule.threads = std::min(most, points / schedule.vector);
+}
+
+// Rows that begin at any element on both sides: single elements, or pairs, cost more instructions and accesses than
+// aligned vectors that are shifted. Measured on sm_90 with 2 and 4 bytes, 256 bytes of a tile's row and 512 threads.
+void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr std::int64_t kNarrow = 4, kRowBytes = 256;  // bytes of an access at most, and of a tile's row
+  if (!schedule.tile) return;
+  const Transposed transposed = transposed_along(kernel, schedule.tile->axis);
+  std::int64_t size = 0, stored = 16, loaded = 16;
+  for (const Store& store : kernel.stores) {
+    size = std::max(size, element_bytes(kernel, store.access));
+    stored = std::min(stored, schedule.vector * element_bytes(kernel, store.access));
+  }
+  for (InstrId load : transposed.loads) {
+    const Access& access = kernel.instr(load).access;
+    if (element_bytes(kernel, access) != size) return;
+    loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
+  }
+  if (std::max(stored, loaded) > kNarrow || (size != 2 && size != 4)) return;
+  MapSchedule shifted = schedule;
+  shifted.tile->shift = true;
+  shifted.vector = static_cast<int>(16 / size);
+  shifted.tile->rows = 64;
+  shifted.tile->columns = static_cast<int>(kRowBytes / size);
+  shifted.threads = 512;
+  const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
+  const bool fills = extent(schedule.tile->axis) >= shifted.tile->rows &&
+                     extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile->columns &&
+                     least_tiles(kernel, schedule.tile->axis, shifted.tile->columns) >= 2 * target.multiprocessors;
+  if (fills && may_shift(kernel, shifted) && gains_by_shift(kernel, shifted) &&
+      transpose_bytes(kernel, transposed, shifted.tile->rows, shifted.tile->columns) <= kStaticSharedBytes)
+    schedule = shifted;
+}
+
+// Blocks of the kernel when the sizes are known, else as many as may be.
+std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
+  return points.max / (std::int64_t{schedule.threads} * schedule.vector);
+}
+
+// Issue slots of an element, or of a byte of it, up to which kernels wait for memory and not for what they compute.
+constexpr std::int64_t kShort = 32, kShortOfByte = 4;
+
+// Which accesses pass the caches by, and with it how large a block is: all measured on sm_90.
+void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses,
+                    const SymbolBounds& points, std::int64_t bytes) {
+  const bool beyond_caches = points.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+  const bool few_streams = !schedule.tile && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
+  schedule.cache.streaming = schedule.vector > 1 && beyond_caches && few_streams;
+  schedule.cache.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
+                                   points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
+  if (schedule.cache.streaming && !schedule.flat) schedule.threads = 512;
+  schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
+                              !(schedule.tile && schedule.tile->shift) &&
+                              cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
+}
+
+// Work of less than a block for each multiprocessor waits for the longest thread: short vectors share it out among more
+// threads, where a vector takes longer to compute than to move and accesses stay whole words.
+void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points,
+               std::int64_t widest) {
+  constexpr std::int64_t kWordBytes = 4, kSlots = 32;
+  const int least = draws_random_numbers(kernel) ? 4 : 2;
+  const auto few = [&] { return !schedule.tile && blocks(schedule, points) < target.multiprocessors; };
+  while (few() && schedule.threads > 128) schedule.threads /= 2;
+  while (few() && schedule.vector >= 2 * least && schedule.vector * widest > kWordBytes &&
+         schedule.vector * cost_of(kernel) > kSlots)
+    schedule.vector /= 2;
+}
+
+// A few blocks more than run at once, each of which has little to compute.
+bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points) {
+  const std::int64_t at_once = std::int64_t{target.multiprocessors} * kResidentThreads * schedule.vector;
+  return schedule.vector > 1 && cost_of(kernel) <= kCheap && points.min > at_once && points.max <= kMostWaves * at_once;
+}
+
+}  // namespace
+
+MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
+  MapSchedule schedule;
+  if (kernel.axes.empty()) return schedule;
+  const std::vector<Access> accesses = streams(kernel);
+  std::int64_t widest = 1, bytes = 0;
+  for (const Access& access : accesses) {
+    widest = std::max(widest, element_bytes(kernel, access));
+    bytes += element_bytes(kernel, access);
+  }
+  int vector = static_cast<int>(16 / widest);
+  if (accesses.size() >= 8) vector = std::max(1, vector / 2);
+  while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
+  schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
+  choose_tile(schedule, kernel, target);
+  shift_narrow_tile(schedule, kernel, target);
+  if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
+    schedule.vector = vector;
+    schedule.flat = true;
+  }
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  const SymbolBounds count = points.bounds(kernel.symbols);
+  const bool beyond_caches = count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+  const bool plain = !schedule.tile && !schedule.flat;
+  const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
+  if (plain && count.min >= kManyStreamsTotal / std::max<std::int64_t>(1, bytes) &&
+      dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
+    schedule.vector = std::min(schedule.vector, narrow);
+  share_out(schedule, kernel, target, count, widest);
+  choose_caching(schedule, kernel, accesses, count, bytes);
+  if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
+  if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
+  return schedule;
+}
+
+}  // namespace tenon::codegen

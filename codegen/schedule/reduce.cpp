@@ -1,0 +1,280 @@
+// Heuristics for Reduce kernels whose rows lie along memory: who shares a row, by its length, and whether the row stays
+// in registers between rounds. Those across it are in schedule_columns.cpp.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "codegen/analysis/narrow.h"
+#include "codegen/analysis/peel.h"
+#include "codegen/analysis/read_once.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kMaxHeldElements = 64;       // each also lives as f32 while it is used
+constexpr std::int64_t kThreadRow = 4;     // up to it a thread has a row for itself, as it has one of two vectors
+constexpr std::int64_t kBlockRow = 3072;   // beyond it a row is shared by a block
+constexpr std::int64_t kLargeRow = 16384;  // beyond it by a large one
+constexpr int kBytesInFlight = 128;        // per thread: 64 KB and more on an SM, twice what its share of latency needs
+constexpr int kRegisterBytes = 4;          // what an element alone takes, however narrow
+constexpr int kMostUnrolled = 16;
+constexpr std::int64_t kShortestPeeled = 256;
+constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
+constexpr int kMostThreadsRereading = 1024;
+constexpr int kThreadsStreaming = 256;  // of a block whose rows pass the caches by, or twice as many
+constexpr int kThreadsPeeled = 256;     // of a block that walks a peeled row once
+constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
+constexpr std::int64_t kCachesBytes = 32 << 20;
+constexpr std::int64_t kMostStreamed = 320 << 20;
+constexpr int kThreadsOfNorms = 1280;   // of an SM, in peeled rows of 2-byte elements beside weights
+constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
+
+// 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
+// another length where every operand lies along them.
+void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const int most = static_cast<int>(16 / widest_of(kernel));
+  const int vector = power_of_two_divisor(kernel.axes.back().extent, most, kernel.symbols);
+  for (const Instr* load : row_loads(kernel))
+    if (vector_width(load->access, inner, vector, kernel) > 1) schedule.vector = vector;
+  if (schedule.vector == most || shape.length < kShortestPeeled || peel_reference(kernel) == nullptr) return;
+  schedule.vector = most;
+  schedule.peeled = true;
+}
+
+// Vectors of a thread in the longest row. A peeled one has elements beside them.
+std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
+  const std::int64_t team = team_size(schedule);
+  const std::int64_t vectors = (shape.length + (schedule.peeled ? 0 : schedule.vector - 1)) / schedule.vector;
+  return (vectors + team - 1) / team;
+}
+
+// Short rows: as few lanes of a warp as leave each little to hold, and blocks of as many rows as take longer to move
+// than to launch (1.2 ns a block on an H100), where that leaves blocks enough for every multiprocessor.
+void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  constexpr std::int64_t kElements = 16, kVectors = 8, kBytesOfBlock = 6 << 10, kBlocks = 4;
+  const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
+  const std::int64_t each = std::clamp<std::int64_t>(kElements / schedule.vector, 1, kVectors);  // vectors of a lane
+  const auto enough = [&](int threads, int lanes) {
+    return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
+  };
+  const int least = schedule.peeled ? 2 * schedule.vector : 2;  // a thread for each element at the ends
+  const auto fewer = [&] { return std::max(least, schedule.team.lanes / 2); };
+  if (schedule.team.mapping == RowMapping::warp)
+    while (fewer() < schedule.team.lanes &&
+           (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.team.threads, fewer()))))
+      schedule.team.lanes /= 2;
+  const int lanes = team_size(schedule);
+  const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
+  while (schedule.team.threads < kMostThreads && schedule.team.threads / lanes * row_bytes < kBytesOfBlock &&
+         enough(2 * schedule.team.threads, lanes))
+    schedule.team.threads *= 2;
+}
+
+void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
+  schedule.team.threads = 128;
+  if (shape.length > kBlockRow) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = shape.length > kLargeRow ? 512 : shape.length > 2 * kBlockRow ? 256 : 128;
+    return;
+  }
+  schedule.team.mapping = vectors <= 2 || shape.length <= kThreadRow ? RowMapping::thread : RowMapping::warp;
+  choose_lanes(schedule, kernel, target, shape);
+}
+
+SymbolBounds bytes_of_streams(const Kernel& kernel) {
+  Dim elements(stream_bytes(kernel));
+  for (const Axis& axis : kernel.axes) elements = elements * axis.extent;
+  return elements.bounds(kernel.symbols);
+}
+
+bool exceeds_caches(const Kernel& kernel) { return bytes_of_streams(kernel).min >= kCachesBytes; }
+
+// Of its threads' candidates a large block finds the best in more instructions than the elements took.
+bool finds_index(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+    return instr.kind == InstrKind::reduce && ir::info(instr.op).yields == ir::Yields::Index;
+  });
+}
+
+// Threads of a block that hold so many elements each, in whole warps.
+int threads_holding(int elements, const RowShape& shape) {
+  return static_cast<int>((shape.length / elements + 31) / 32 * 32);
+}
+
+// Rows beside operands that all rows share, which take registers of their own: a thread holds fewer elements of the
+// row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
+void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
+  if (widest_of(kernel) != 2 || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  schedule.team.mapping = RowMapping::block;
+  schedule.team.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
+}
+
+// The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
+// many that there are few shifts at the ends of a row, in the registers of 40 warps on a multiprocessor.
+void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
+  const std::int64_t widest = widest_of(kernel);
+  if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
+  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
+  if (shape.length >= kLeast && threads > 32) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = threads;
+  }
+  if (widest == 2) schedule.occupancy.least = kThreadsOfNorms / schedule.team.threads;
+}
+
+// Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
+// leave room for more blocks on an SM.
+void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+  if (!shape.known || !rereads(kernel)) return;
+  if (row_loads(kernel).size() > row_streams(kernel).size())
+    (schedule.peeled ? choose_peeled_norm_team : choose_norm_team)(schedule, kernel, shape);
+  if (schedule.team.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.team.lanes) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = 128;
+  }
+  for (const int most : {kMaxHeldElements / 2, kMaxHeldElements}) {
+    ReduceSchedule larger = schedule;
+    for (hold_row(larger, kernel, shape, most);
+         !holds_rows(larger) && larger.team.mapping == RowMapping::block && larger.team.threads < kMostThreads;
+         hold_row(larger, kernel, shape, most))
+      larger.team.threads *= 2;
+    if (!holds_rows(larger)) continue;
+    schedule = larger;
+    return;
+  }
+}
+
+// Large rows in registers. Some 64 KB of rows under way on a multiprocessor are enough; more of them push each other
+// out of the L2 before they are done. So as many threads have a row that few rows fit, or each block asks for shared
+// memory that holds others off, except where that would take the L1 from operands that all rows share. Measured on
+// sm_90, 1 % each; not measured where a row of f32 is more than one stream. A few rows are never too many, and kernels
+// that ask for no shared memory may share a launch.
+void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                           const RowShape& shape) {
+  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
+  const std::int64_t widest = widest_of(kernel);
+  const std::size_t streams = row_streams(kernel).size();
+  if (schedule.team.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost)
+    return;
+  if (widest != 2 && (widest != 4 || streams != 1)) return;
+  if (widest == 4 && row_loads(kernel).size() == streams) {
+    if (shape.least_rows >= kManyRows * target.multiprocessors)
+      schedule.occupancy.most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
+    return;
+  }
+  ReduceSchedule wider = schedule;
+  wider.team.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
+  wider.keep = Reread{};
+  hold_row(wider, kernel, shape, kMaxHeldElements / 2);
+  if (holds_rows(wider)) schedule = wider;
+}
+
+// Whether a large block's registers have the row, rather than its shared memory: where what is computed of an element
+// leaves them room, and time for another row to load.
+bool registers_are_enough(const ReduceSchedule& schedule, const Kernel& kernel) {
+  const bool long_computed = find_online(kernel).has_value() && widest_of(kernel) == 2 && !has_narrow_weights(kernel);
+  return held_elements(schedule) <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled &&
+         !long_computed;
+}
+
+// The row of one large block rather than of two is still in the L2 when it is read again. Where it is not, peeled rows
+// want small blocks: there is more at each row's ends to wait for.
+void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool again, bool wide) {
+  if (again && !schedule.peeled && !wide && shape.length > kLargestRow) schedule.team.threads = kMostThreadsRereading;
+  if (!again && schedule.peeled) schedule.team.threads = std::min(schedule.team.threads, kThreadsPeeled);
+}
+
+}  // namespace
+
+int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
+  std::int64_t in_flight = 0;
+  for (const Instr* load : row_streams(kernel))
+    in_flight += std::max<std::int64_t>(kRegisterBytes, vector * element_bytes(kernel, load->access));
+  const std::int64_t wanted = kBytesInFlight / std::max<std::int64_t>(kRegisterBytes, in_flight);
+  int unroll = 1;
+  while (unroll < kMostUnrolled && 2 * unroll <= std::min(wanted, steps)) unroll *= 2;
+  return unroll;
+}
+
+int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
+                  std::int64_t elements_of_part, int threads) {
+  if (rounds_of(kernel).sweeps.size() != 1 || shape.rows <= 0) return 1;
+  const std::int64_t blocks = (shape.rows + rows_of_block - 1) / rows_of_block;
+  const std::int64_t resident = std::int64_t{target.multiprocessors} * std::max(1, kResidentThreads / threads);
+  return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
+}
+
+bool one_sweep(const Kernel& kernel, bool online) { return rounds_of(kernel, online).sweeps.size() == 1; }
+
+bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most) {
+  if (stores_elements(kernel) || !one_read) return false;
+  const SymbolBounds bytes = bytes_of_streams(kernel);
+  return bytes.min >= kCachesBytes && bytes.max <= most;
+}
+
+ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule;
+  const RowShape shape = shape_of(kernel);
+  choose_vector(schedule, kernel, shape);
+  choose_team(schedule, kernel, target, shape);
+  const bool online = target.may.online && find_online(kernel).has_value();
+  const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
+  if (online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
+  // More is computed of each element, or of vectors that may end early, than registers are left for.
+  const bool half = online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
+  const int width = schedule.vector * (half ? 2 : 1) * (online && wide ? 2 : 1);
+  int unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
+  const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
+  if (schedule.team.mapping == RowMapping::block)
+    schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads));
+  schedule.cache.streaming_loads =
+      schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, online), kMostStreamed);
+  if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
+      std::holds_alternative<WholeRows>(schedule.cut)) {
+    const bool many = shape.length > (2 * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
+    schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
+    // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
+    unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
+                             : std::min(unroll, many ? 1 : 2);
+  }
+  schedule.keep = Reread{online, unroll};
+  return schedule;
+}
+
+namespace {
+
+ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
+  if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
+  ReduceSchedule schedule;
+  const RowShape shape = shape_of(kernel);
+  if (column_wise(kernel, shape.kept)) return choose_column_schedule(kernel, target);
+  choose_vector(schedule, kernel, shape);
+  choose_team(schedule, kernel, target, shape);
+  if (target.may.hold_rows) choose_persistence(schedule, kernel, shape);
+  if (!holds_rows(schedule)) schedule = rereading(kernel, target);
+  if (holds_rows(schedule)) choose_large_row_team(schedule, kernel, target, shape);
+  if (holds_rows(schedule) && (schedule.team.threads < kMostThreads || registers_are_enough(schedule, kernel)))
+    return schedule;
+  return read_once(kernel, target, schedule).value_or(schedule);
+}
+
+}  // namespace
+
+ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
+  ReduceSchedule schedule = choose_by_shape(kernel, target);
+  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
+      persistent_blocks(schedule) == nullptr)
+    schedule.cache.streaming_loads = streams_past(kernel, true, kMostStreamed);
+  return schedule;
+}
+
+}  // namespace tenon::codegen

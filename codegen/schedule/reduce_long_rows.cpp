@@ -1,0 +1,118 @@
+// Rows that are read once although several sweeps go over them: in the registers of their team, of a cluster of blocks,
+// or in shared memory.
+#include <algorithm>
+
+#include "codegen/analysis/held.h"
+#include "codegen/analysis/narrow.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/shared_rows.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kMaxHeldBytes = 160;     // of a row, per thread: ten 16-byte vectors
+constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is used
+constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
+constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
+constexpr int kMostSharing = 4;        // blocks of a cluster whose shared memory has a row
+constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
+constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
+
+// Of one element of a row that would lie in shared memory; 0 when it cannot.
+std::int64_t shared_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::int64_t bytes = 0;
+  for (const InstrId load : shared_loads(kernel, schedule)) bytes += held_size(kernel, load);
+  return bytes;
+}
+
+// Bytes of a thread's share of the row that are in registers beside those in shared memory.
+std::int64_t beside_shared(const Kernel& kernel, const ReduceSchedule& schedule) {
+  return (held_elements(schedule) - shared_elements(schedule)) * held_bytes(kernel);
+}
+
+bool whole_row_shared(const ReduceSchedule& schedule) { return shared_elements(schedule) == held_elements(schedule); }
+
+}  // namespace
+
+void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape, int most) {
+  const int team = team_size(schedule);
+  const std::int64_t vectors = shape.length / schedule.vector;  // a peeled row has elements beside them
+  const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
+  const std::int64_t bytes = elements * held_bytes(kernel);
+  if (elements == 0 || elements > most || bytes > kMaxHeldBytes) return;
+  schedule.keep = InRegisters{static_cast<int>(elements)};
+}
+
+std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  const RowShape shape = shape_of(kernel);
+  if (!target.may.clusters || !target.may.hold_rows || chosen.team.mapping != RowMapping::block || holds_rows(chosen) ||
+      !shape.known)
+    return std::nullopt;
+  if (rounds_of(kernel, is_online(chosen)).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
+  ReduceSchedule schedule = chosen;
+  schedule.team.threads = kMostThreads;
+  schedule.keep = Reread{};
+  for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
+    for (schedule.team.cluster = 2; schedule.team.cluster <= kMostBlocks; schedule.team.cluster *= 2) {
+      hold_row(schedule, kernel, shape, elements);
+      if (holds_rows(schedule)) {
+        const std::int64_t held = std::int64_t{schedule.team.cluster} * held_elements(schedule);
+        schedule.team.threads = static_cast<int>((shape.length + 32 * held - 1) / (32 * held) * 32);
+        return schedule;
+      }
+    }
+  return std::nullopt;
+}
+
+std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                               int cluster, int threads, int blocks) {
+  const RowShape shape = shape_of(kernel);
+  if (chosen.team.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
+    return std::nullopt;
+  if (cluster > 1 && !target.may.clusters) return std::nullopt;
+  const std::int64_t bytes = shared_bytes(kernel, chosen);
+  if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
+  ReduceSchedule schedule = chosen;
+  schedule.team.cluster = cluster;
+  schedule.team.threads = threads;
+  schedule.occupancy.least = blocks;
+  const std::int64_t team = std::int64_t{threads} * cluster;
+  const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
+  const int elements = vectors * schedule.vector;
+  const std::int64_t room = shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
+  schedule.keep =
+      InShared{elements, static_cast<int>(std::min<std::int64_t>(elements, room / schedule.vector * schedule.vector))};
+  const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
+  if (shared_elements(schedule) <= 0 || beside_shared(kernel, schedule) > 4 * registers) return std::nullopt;
+  return schedule;
+}
+
+std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  if (rounds_of(kernel, find_online(kernel).has_value()).sweeps.size() < 2 || widest_of(kernel) > 4)
+    return std::nullopt;
+  const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
+    auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);
+    if (schedule && beside_shared(kernel, *schedule) > kMostBesideShared) schedule.reset();
+    return schedule;
+  };
+  if (holds_rows(chosen)) return fitting(1, 2);
+  const bool small_stream = stream_bytes(kernel) <= 2;
+  // Of a row that is more than a block's shared memory, and 2 bytes an element, a large block computes longer than
+  // another row loads, unless its exponentials are short: small blocks of a cluster then wait for each other less.
+  // Measured on sm_90.
+  const bool long_computed = small_stream && !has_narrow_weights(kernel);
+  for (int cluster = 1; cluster <= kMostSharing; cluster *= 2) {
+    for (const int blocks : {2, 1}) {
+      const auto schedule = fitting(cluster, blocks);
+      if (schedule && (blocks == 2 || !long_computed || whole_row_shared(*schedule))) return schedule;
+    }
+    if (cluster > 1 || !small_stream) continue;
+    for (int small = 2; small <= kMostBlocks; small *= 2)
+      if (const auto schedule = fitting(small, 4)) return schedule;
+  }
+  return fitting(1, 1);
+}
+
+}  // namespace tenon::codegen

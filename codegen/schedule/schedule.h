@@ -1,0 +1,207 @@
+// Schedules: the choices for one kernel that its body leaves open. Plain data, printed, parsed and verified
+// (schedule_text.cpp, verify_schedule.cpp). One struct for each kernel class, which both emitters read; a field that
+// means nothing to a target stays at its default.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "codegen/target/target.h"
+
+namespace tenon::codegen {
+
+struct Kernel;
+
+/// What is asked of the caches. Hints: no result depends on them, and no other field.
+struct CachePolicy {
+  bool streaming = false;        ///< stores bypass the caches: the data is larger than they are and not read again
+  bool streaming_loads = false;  ///< CUDA: so do vector loads of what is read once
+  bool keep_reads = false;       ///< CUDA: the L2 is to keep lines that are read rather than those that are written
+
+  bool operator==(const CachePolicy&) const = default;
+};
+
+/// A tile of a Map kernel. Accesses that are contiguous along another axis than the innermost pass through it: on CUDA
+/// it lies in shared memory, on a CPU in scratch memory of the thread.
+struct MapTile {
+  int axis = -1;       ///< those accesses are contiguous along it
+  int rows = 0;        ///< extent along `axis`
+  int columns = 0;     ///< and along the innermost axis
+  int vector = 1;      ///< CUDA: consecutive elements along `axis` that a thread moves, as far as alignment allows
+  bool shift = false;  ///< CUDA: rows that begin at any element move as aligned vectors, shifted on their way through
+                       ///< the tile; a vector's columns then overlap with its neighbour's
+
+  bool operator==(const MapTile&) const = default;
+};
+
+struct MapSchedule {
+  int threads = 256;    ///< CUDA: of a block
+  int vector = 1;       ///< consecutive elements of the innermost axis that one thread or SIMD operation handles
+  bool flat = false;    ///< CUDA: of the domain in row-major order instead, across the ends of rows
+  int unroll = 1;       ///< vectors of a thread
+  bool spread = false;  ///< CUDA: they lie side by side along the outermost axis and share what does not vary along it;
+                        ///< `unroll` divides the axis
+  bool interleave = false;  ///< CPU: a turn's vectors are computed side by side; what is read beside stores that bypass
+                            ///< the caches is fetched ahead
+  std::optional<MapTile> tile = {};
+  CachePolicy cache = {};
+  std::int64_t grain = 0;  ///< CPU: elements of one task
+
+  bool operator==(const MapSchedule&) const = default;
+};
+
+/// Who works on one row (one point of the kept axes).
+enum class RowMapping : std::uint8_t {
+  thread,  ///< a thread reduces a row alone
+  warp,    ///< the lanes of a warp share a row
+  block,   ///< a thread block shares a row
+  column,  ///< threads lie along the innermost kept axis and walk the reduced axes: coalesced outer reductions
+};
+
+struct RowTeam {
+  RowMapping mapping = RowMapping::block;
+  int threads = 256;  ///< CUDA: of a block
+  int lanes = 32;     ///< CUDA, warp: lanes that share a row, a power of two; a warp has 32 / lanes rows
+  int cluster = 1;    ///< CUDA, block: thread blocks that share a row through each other's shared memory (sm_90 on)
+  int columns = 32;   ///< CUDA, column: threads of a block along the kept axis, a power of two
+
+  bool operator==(const RowTeam&) const = default;
+};
+
+/// Each sweep reads the row again.
+struct Reread {
+  bool online = false;  ///< a maximum and the exponentials shifted by it are summed in one sweep, rescaled
+  int unroll = 1;       ///< CUDA: steps of the loop over a row whose loads are in flight together
+
+  bool operator==(const Reread&) const = default;
+};
+/// CUDA: each thread keeps its elements of the row in registers.
+struct InRegisters {
+  int elements = 0;  ///< capacity of a thread
+
+  bool operator==(const InRegisters&) const = default;
+};
+/// CUDA, block: in shared memory, and in registers what does not fit.
+struct InShared {
+  int elements = 0;  ///< capacity of a thread
+  int shared = 0;    ///< of those, what lies in shared memory
+
+  bool operator==(const InShared&) const = default;
+};
+/// CPU: what is dear to compute again stays in a buffer (codegen/analysis/dear_values.h).
+struct InBuffer {
+  bool operator==(const InBuffer&) const = default;
+};
+/// What is kept of a row from one sweep to the next.
+using Keep = std::variant<Reread, InRegisters, InShared, InBuffer>;
+
+/// Every team has rows of its own.
+struct WholeRows {
+  bool operator==(const WholeRows&) const = default;
+};
+/// There are few rows: several teams share each, and a second function combines their parts.
+struct Splits {
+  int parts = 2;
+
+  bool operator==(const Splits&) const = default;
+};
+/// CUDA, block: a fixed number of blocks walk over all rows, and keep the outer reductions of theirs.
+struct PersistentBlocks {
+  int blocks = 1;
+  int stages = 0;     ///< rows under way while one is worked on: one waits in registers, more in shared memory
+  bool bulk = false;  ///< all of them in shared memory; one thread asks for a whole row at once (sm_90 on)
+
+  bool operator==(const PersistentBlocks&) const = default;
+};
+/// How the rows are dealt to blocks.
+using Cut = std::variant<WholeRows, Splits, PersistentBlocks>;
+
+/// CUDA: blocks on a multiprocessor.
+struct Occupancy {
+  int least = 0;  ///< it must have registers for so many; 0: as the compiler likes
+  int most = 0;   ///< it takes no more, by the shared memory that each asks for; 0: as many as fit
+
+  bool operator==(const Occupancy&) const = default;
+};
+
+struct ReduceSchedule {
+  RowTeam team = {};
+  int vector = 1;       ///< elements of an access: of the innermost reduced axis; column: of the innermost kept one
+  bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
+  Keep keep = {};
+  Cut cut = {};
+  CachePolicy cache = {};
+  Occupancy occupancy = {};
+  std::int64_t grain = 0;    ///< CPU: rows of one task
+  bool late_stores = false;  ///< CPU: a row's elements are stored in turns with the sweeps over the row behind it
+
+  bool operator==(const ReduceSchedule&) const = default;
+};
+
+/// `parts` of each row, or the whole row.
+Cut in_parts(int parts);
+/// The choices of a schedule that reads its rows again; others have none.
+Reread& reread(ReduceSchedule& schedule);
+
+/// Whether rows stay in registers or shared memory from one sweep to the next.
+bool holds_rows(const ReduceSchedule& schedule);
+/// Of a held row: the capacity of a thread in elements, and what of it lies in shared memory; 0 where none is held.
+int held_elements(const ReduceSchedule& schedule);
+int shared_elements(const ReduceSchedule& schedule);
+/// Of a row that is read again; else false and 1.
+bool is_online(const ReduceSchedule& schedule);
+int unroll_of(const ReduceSchedule& schedule);
+/// Parts of each row, 1 where it is whole.
+int parts_of(const ReduceSchedule& schedule);
+/// Null where blocks have no fixed number.
+const PersistentBlocks* persistent_blocks(const ReduceSchedule& schedule);
+/// Threads that share a row.
+int team_size(const ReduceSchedule& schedule);
+
+enum class MainLoop : std::uint8_t {
+  simt,      ///< scalar FMA on registers, operands through shared memory: every dtype
+  mma_sync,  ///< warp-level tensor cores (sm_75: f16; sm_80 and later: f16, bf16, tf32)
+  cpu,       ///< packed panels and a vector micro-kernel
+};
+
+struct ContractSchedule {
+  MainLoop loop = MainLoop::simt;
+  int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block)
+  int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
+  int stages = 2;                             ///< tiles of operands in flight
+  int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
+  int micro_m = 0;                            ///< CPU: rows of the micro-kernel, which is two vectors wide
+
+  bool operator==(const ContractSchedule&) const = default;
+};
+
+struct AttendSchedule {
+  MainLoop loop = MainLoop::simt;
+  int tile_q = 64, tile_kv = 64;
+  int vector = 1;  ///< elements per load of q, k and v
+
+  bool operator==(const AttendSchedule&) const = default;
+};
+
+using Schedule = std::variant<MapSchedule, ReduceSchedule, ContractSchedule, AttendSchedule>;
+
+/// The heuristics' choice for `kernel` on `target`; the kernel's own schedule is not looked at.
+Schedule choose_schedule(const Kernel& kernel, const Target& target);
+
+/// Schedules worth trying for `kernel` on `target`: the heuristics' choice first, then a handful around it. Every one
+/// is legal, and no two are the same.
+std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target);
+
+/// "map threads=256 vector=4": fields that have their default are left out.
+std::string print(const Schedule& schedule);
+/// What print wrote. Error(parse) names the word that is wrong.
+Schedule parse_schedule(std::string_view text);
+
+/// Why `kernel` cannot be written with `schedule` for `target`, a sentence; empty where it can.
+std::string verify(const Schedule& schedule, const Kernel& kernel, const Target& target);
+
+}  // namespace tenon::codegen

@@ -1,0 +1,70 @@
+// Vectors of a thread side by side along the outermost axis of a Map kernel: where they may lie so, and where that is
+// the heuristics' choice. What is the same along that axis is then loaded once for all of them, which pays where it
+// would else come from memory anew for each: where more passes between two points of that axis than the caches keep.
+#include <algorithm>
+
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr std::int64_t kKeptBytes = 16 << 20;  // of a walk along the other axes: the next finds what they share in L2
+constexpr std::int64_t kShare = 4;             // a fourth of what a point moves must be shared
+constexpr std::int64_t kLoadedBytes = 256;     // that a thread holds of what differs between its vectors: 64 registers
+constexpr int kLeastUnroll = 4;                // two vectors took longer than one (bench/results/map-log.md)
+constexpr int kWaves = 4;                      // blocks for each multiprocessor that must be left
+
+bool varies(const Instr& instr, std::size_t axis) { return (instr.depends >> axis & 1) != 0; }
+
+// What one point moves, of tensors that differ from element to element.
+struct Bytes {
+  std::int64_t shared = 0, own = 0, stored = 0;  // loaded by every point of the outermost axis alike, or for itself
+  std::int64_t all() const { return shared + own + stored; }
+};
+
+Bytes bytes_of_point(const Kernel& kernel) {
+  Bytes bytes;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::load && varies(instr, kernel.axes.size() - 1))
+      (varies(instr, 0) ? bytes.own : bytes.shared) += element_bytes(kernel, instr.access);
+  for (const Store& store : kernel.stores) bytes.stored += element_bytes(kernel, store.access);
+  return bytes;
+}
+
+}  // namespace
+
+bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  const bool shared = std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+    return instr.kind == InstrKind::load && instr.depends != 0 && !varies(instr, 0);
+  });
+  return shared && kernel.axes.size() > 1 && !schedule.flat && !schedule.tile &&
+         power_of_two_divisor(kernel.axes[0].extent, schedule.unroll, kernel.symbols) == schedule.unroll &&
+         points.is_constant() &&
+         points.constant() % (std::int64_t{schedule.threads} * schedule.vector * schedule.unroll) == 0;
+}
+
+MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen) {
+  MapSchedule spread = chosen;
+  spread.spread = true;
+  spread.cache.streaming_loads = true;
+  spread.cache.keep_reads = false;
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;
+  const Bytes bytes = bytes_of_point(kernel);
+  const std::int64_t walk = points.constant() / std::max<std::int64_t>(1, kernel.axes[0].extent.constant());
+  if (bytes.shared * kShare < bytes.all() || walk * bytes.all() < kKeptBytes) return chosen;
+  for (spread.unroll = 16; spread.unroll >= kLeastUnroll; spread.unroll /= 2) {
+    spread.threads = spread.unroll == 16 ? 256 : 128;
+    const std::int64_t per_block = std::int64_t{spread.threads} * spread.vector * spread.unroll;
+    if (spread.unroll * spread.vector * bytes.own <= kLoadedBytes && may_spread(kernel, spread) &&
+        points.constant() / per_block >= std::int64_t{kWaves} * target.multiprocessors)
+      return spread;
+  }
+  return chosen;
+}
+
+}  // namespace tenon::codegen

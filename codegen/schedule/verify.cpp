@@ -1,0 +1,239 @@
+// What a schedule must keep to so that its kernel can be written, rule by rule: the heuristics and the tuner give no
+// other, and emitters check no more. Rules of speed are none of these.
+#include <algorithm>
+
+#include "codegen/analysis/peel.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/shared_rows.h"
+#include "codegen/analysis/tiling.h"
+#include "codegen/analysis/transpose.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/kernel/kernel.h"
+#include "codegen/lower/parts.h"
+#include "codegen/schedule/choices.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen {
+namespace {
+
+using Reason = std::string;  // empty: none
+
+constexpr int kMostThreads = 1024, kMostOfCluster = 8;
+constexpr int kWidestVector = 16;  // elements
+
+bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
+
+bool divides(int vector, const Dim& extent, const Symbols& symbols) {
+  return is_power_of_two(vector) && vector <= kWidestVector && power_of_two_divisor(extent, vector, symbols) == vector;
+}
+
+Reason verify_threads(int threads) {
+  if (threads < 32 || threads > kMostThreads || threads % 32 != 0) return "a block has whole warps, up to 1024 threads";
+  return {};
+}
+
+// ---- Map ------------------------------------------------------------------------------------------------------------
+
+Reason verify_tile(const MapSchedule& schedule, const Kernel& kernel) {
+  const MapTile& tile = *schedule.tile;
+  if (tile.axis < 0 || tile.axis + 1 >= static_cast<int>(kernel.axes.size()))
+    return "a tile crosses the innermost axis";
+  const Transposed transposed = transposed_along(kernel, tile.axis);
+  if (transposed.empty()) return "no access lies along the tile's axis";
+  const int per_row = tile.columns / schedule.vector;
+  if (per_row < 1 || schedule.threads % per_row != 0 || tile.rows * per_row % schedule.threads != 0)
+    return "the threads of a block do not divide its tile";
+  if (schedule.unroll != 1 || schedule.spread || schedule.flat) return "a tile is neither unrolled nor flat";
+  if (tile.shift && !may_shift(kernel, schedule)) return "the rows of the tile are not all aligned alike";
+  if (transpose_bytes(kernel, transposed, tile.rows, tile.columns) > kStaticSharedBytes)
+    return "the tiles exceed 48 KB of shared memory";
+  return {};
+}
+
+Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Target&) {
+  if (Reason why = verify_threads(schedule.threads); !why.empty()) return why;
+  if (!is_power_of_two(schedule.vector) || schedule.vector > kWidestVector) return "a vector has 1 to 16 elements";
+  const bool across_rows = kernel.axes.size() == 1 || schedule.flat || (schedule.tile && schedule.tile->shift);
+  if (kernel.axes.empty() && schedule.vector > 1) return "a vector of one point";
+  if (!across_rows && schedule.vector > 1 && !divides(schedule.vector, kernel.axes.back().extent, kernel.symbols))
+    return "a vector must divide the innermost of several axes";
+  if (schedule.unroll < 1) return "a thread has at least one vector";
+  if (schedule.spread && !may_spread(kernel, schedule))
+    return "vectors that are spread fill whole blocks, and divide the outermost axis";
+  return schedule.tile ? verify_tile(schedule, kernel) : Reason();
+}
+
+// ---- Reduce ---------------------------------------------------------------------------------------------------------
+
+Reason verify_team(const RowTeam& team, const Target& target) {
+  if (Reason why = verify_threads(team.threads); !why.empty()) return why;
+  switch (team.mapping) {
+    case RowMapping::thread: break;
+    case RowMapping::warp:
+      if (!is_power_of_two(team.lanes) || team.lanes > 32) return "the lanes of a row are a power of two, up to 32";
+      break;
+    case RowMapping::block:
+      if (team.cluster != 1 && (!is_power_of_two(team.cluster) || team.cluster > kMostOfCluster))
+        return "a cluster has up to 8 blocks, a power of two";
+      break;
+    case RowMapping::column:
+      if (!is_power_of_two(team.columns) || team.threads % team.columns != 0)
+        return "the columns of a block are a power of two that divides its threads";
+      break;
+  }
+  if (team.cluster > 1 && team.mapping != RowMapping::block) return "a cluster is of blocks that share a row";
+  if (team.cluster > 1 && target.sm < 90) return "there are clusters from sm_90 on";
+  return {};
+}
+
+// Whether the row's elements have places: `vectors` of the longest row, with `team` threads.
+bool fits(std::int64_t vectors, int team, const ReduceSchedule& schedule) {
+  return vectors <= std::int64_t{team} * (held_elements(schedule) / schedule.vector);
+}
+
+Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const std::int64_t length = shape_of(kernel).length;
+  const bool column = schedule.team.mapping == RowMapping::column;
+  if (std::holds_alternative<InBuffer>(schedule.keep)) return "a buffer is for the CPU";
+  if (!std::holds_alternative<Reread>(schedule.keep)) {
+    if (held_elements(schedule) % schedule.vector != 0) return "a row is held in whole vectors";
+    if (!fits(column ? length : length / schedule.vector, team_size(schedule), schedule))
+      return "a row must fit what holds it";
+  }
+  if (const auto* shared = std::get_if<InShared>(&schedule.keep)) {
+    if (schedule.team.mapping != RowMapping::block) return "a block has a row in shared memory";
+    if (target.sm < 80) return "there are asynchronous copies from sm_80 on";
+    if (shared->shared <= 0 || shared->shared % schedule.vector != 0 || shared->shared > shared->elements)
+      return "what lies in shared memory is whole vectors of the row";
+    if (shared_loads(kernel, schedule).empty()) return "shared memory holds rows of whole vectors of loads alone";
+    if (resident_blocks(kernel, schedule, target) < 1) return "the row exceeds the shared memory of a block";
+  }
+  const auto* reread = std::get_if<Reread>(&schedule.keep);
+  if (reread != nullptr && reread->unroll < 1) return "a loop takes at least one step";
+  if (reread != nullptr && reread->online && (column || !find_online(kernel)))
+    return "no maximum and sum of a row share a sweep";
+  return {};
+}
+
+Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const PersistentBlocks& blocks = *persistent_blocks(schedule);
+  if (schedule.team.mapping != RowMapping::block || schedule.team.cluster > 1 || schedule.peeled ||
+      !std::holds_alternative<InRegisters>(schedule.keep))
+    return "a row that is walked over is in the registers of a block";
+  if (blocks.blocks < 1 || blocks.stages < 0) return "blocks and stages are counted from one and nought";
+  if (blocks.bulk && blocks.stages == 0) return "bulk copies bring rows that follow";
+  if (has_ring(schedule) && !fits_ring(kernel, schedule, target))
+    return "rows in shared memory are of whole vectors, copied asynchronously, and fit";
+  return {};
+}
+
+Reason verify_splits(const ReduceSchedule& schedule, const Kernel& kernel) {
+  if (parts_of(schedule) < 2) return "a split row has two parts or more";
+  if (schedule.team.cluster > 1 || !std::holds_alternative<Reread>(schedule.keep) ||
+      !may_split(rounds_of(kernel, is_online(schedule))))
+    return "only rows that one sweep reads can be split";
+  return {};
+}
+
+Reason verify_vector(const ReduceSchedule& schedule, const Kernel& kernel) {
+  if (!is_power_of_two(schedule.vector) || schedule.vector > kWidestVector) return "a vector has 1 to 16 elements";
+  if (schedule.team.mapping == RowMapping::column) {
+    const std::size_t kept = shape_of(kernel).kept;
+    if (kept == 0) return "columns lie along a kept axis";
+    if (schedule.peeled)
+      return column_reference(kernel, schedule.vector) == nullptr || parts_of(schedule) % schedule.vector != 0
+                 ? "peeled columns are of rows of one alignment, in as many parts"
+                 : "";
+    return divides(schedule.vector, kernel.axes[kept - 1].extent, kernel.symbols)
+               ? ""
+               : "a vector must divide the innermost kept axis";
+  }
+  if (!schedule.peeled)
+    return divides(schedule.vector, kernel.axes.back().extent, kernel.symbols)
+               ? ""
+               : "a vector must divide the innermost reduced axis, or be peeled off contiguous rows";
+  if (schedule.vector < 2 || peel_reference(kernel) == nullptr) return "vectors are peeled off contiguous rows";
+  if (team_size(schedule) < 2 * (schedule.vector - 1)) return "each end of a row is at most one element a thread";
+  return {};
+}
+
+Reason verify_cuda(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
+  if (Reason why = verify_team(schedule.team, target); !why.empty()) return why;
+  if (Reason why = verify_vector(schedule, kernel); !why.empty()) return why;
+  if (Reason why = verify_kept(schedule, kernel, target); !why.empty()) return why;
+  const bool walks = persistent_blocks(schedule) != nullptr;
+  if (has_outer(kernel) != walks) return "blocks walk over the rows for the sake of outer reductions";
+  if (walks) return verify_persistent(schedule, kernel, target);
+  if (std::holds_alternative<Splits>(schedule.cut))
+    if (Reason why = verify_splits(schedule, kernel); !why.empty()) return why;
+  if (schedule.occupancy.most > 0 && schedule.team.mapping != RowMapping::block)
+    return "blocks are held off a multiprocessor where a block has a row";
+  return {};
+}
+
+// ---- Contract, Attend -----------------------------------------------------------------------------------------------
+
+Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
+  if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  const TileElement element = tile_element(kernel, contract_parts(kernel).contract, target);
+  if (schedule.loop == MainLoop::mma_sync && !element.tensor_cores) return "tensor cores do not take these operands";
+  return {};
+}
+
+Reason verify_cuda(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
+  if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  const AttendTiles tiles = attend_tiles(kernel, attend_parts(kernel), target);
+  if ((schedule.loop == MainLoop::mma_sync) != tiles.element.tensor_cores)
+    return "scores and values are multiplied by tensor cores where these take the operands, and only there";
+  return {};
+}
+
+// ---- CPU ------------------------------------------------------------------------------------------------------------
+
+Reason verify_cpu(const MapSchedule& schedule, const Kernel&) {
+  if (schedule.vector < 1 || schedule.unroll < 1 || schedule.grain < 1) return "vectors, turns and tasks are not empty";
+  return {};
+}
+
+Reason verify_cpu(const ReduceSchedule& schedule, const Kernel& kernel) {
+  if (schedule.vector < 1 || schedule.grain < 1) return "vectors and tasks are not empty";
+  if (has_outer(kernel) || persistent_blocks(schedule) != nullptr)
+    return "outer reductions beside those of rows are for CUDA";
+  if (holds_rows(schedule)) return "registers and shared memory hold rows on CUDA";
+  if (schedule.late_stores && !stores_may_be_late(kernel, schedule))
+    return "elements are stored late where the last sweep stores them and nothing else";
+  return {};
+}
+
+Reason verify_cpu(const ContractSchedule& schedule, const Kernel&) {
+  return schedule.loop == MainLoop::cpu ? "" : "the main loop is a GPU's";
+}
+
+Reason verify_cpu(const AttendSchedule& schedule, const Kernel&) {
+  return schedule.loop == MainLoop::cpu ? "" : "the main loop is a GPU's";
+}
+
+bool is_of_class(const Schedule& schedule, ir::KernelClass kernel_class) {
+  switch (kernel_class) {
+    case ir::KernelClass::map: return std::holds_alternative<MapSchedule>(schedule);
+    case ir::KernelClass::reduce: return std::holds_alternative<ReduceSchedule>(schedule);
+    case ir::KernelClass::contract: return std::holds_alternative<ContractSchedule>(schedule);
+    case ir::KernelClass::attend: return std::holds_alternative<AttendSchedule>(schedule);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string verify(const Schedule& schedule, const Kernel& kernel, const Target& target) {
+  if (!is_of_class(schedule, kernel.kernel_class)) return "the schedule is of another class of kernels";
+  return std::visit(
+      [&](const auto& s) {
+        return target.kind == TargetKind::cpu ? verify_cpu(s, kernel) : verify_cuda(s, kernel, target);
+      },
+      schedule);
+}
+
+}  // namespace tenon::codegen
