@@ -1,6 +1,7 @@
 // What a target must be able to do. One implementation in each folder of runtime/.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,8 @@ namespace tenon::runtime {
 class LoadedKernel {
  public:
   virtual ~LoadedKernel() = default;
+  /// Blocks that the device runs at once, in whole clusters: of the kernel's function, and of its second one.
+  std::int64_t resident_blocks = 0, finish_resident_blocks = 0;
 };
 
 /// A compiled kernel: what the cache keeps, and what inspection shows.
@@ -29,17 +32,26 @@ struct Binary {
   KernelResources resources;
 };
 
-/// A launch with its sizes filled in.
-struct LaunchCall {
-  const LoadedKernel* kernel = nullptr;
+/// A codegen::TensorMap with its sizes filled in, and no address: a CUtensorMap.
+struct alignas(128) EncodedTensorMap {
+  std::array<std::byte, 128> bytes = {};
+  std::size_t pointer = 0;  ///< which of the launch's pointers it is over
+};
+
+/// A function of a launch with its sizes filled in.
+struct FunctionCall {
   std::int64_t grid = 1;  ///< tasks, or blocks along x
   int block = 1;
   int shared_bytes = 0;
-  bool early = false;            ///< may begin before the kernel ahead of it ends
-  std::int64_t finish_grid = 0;  ///< tasks or blocks of the kernel's second function, if it has one (source.h)
-  int finish_block = 1;
-  bool finish_early = false;        ///< as `early`
-  std::span<void* const> pointers;  ///< one for each operand, then that of the scratch memory if there is some
+  bool early = false;  ///< may begin before the kernel ahead of it ends
+  std::span<const EncodedTensorMap> tensor_maps = {};
+};
+
+struct LaunchCall {
+  const LoadedKernel* kernel = nullptr;
+  FunctionCall function;
+  FunctionCall finish;              ///< the kernel's second function, if it has one (source.h)
+  std::span<void* const> pointers;  ///< one for each operand, then those of scratch and zeroed memory if there is some
   std::span<const std::int64_t> dims;
 };
 
@@ -81,6 +93,8 @@ class Backend {
   virtual std::string disassemble(const codegen::Source& source) const = 0;
 
   virtual void launch(const LaunchCall& call, void* stream) const = 0;
+  /// Error(unsupported) where there are none; Error(argument) for what the device does not take.
+  virtual EncodedTensorMap encode(const codegen::TensorMap& map, const Bindings& bindings) const;
 
   /// Memory where kernels of this target can work, 256-byte aligned. Error(out_of_memory).
   virtual void* allocate(std::size_t bytes) const = 0;

@@ -35,6 +35,7 @@ ArenaPool::Arena* ArenaPool::take(std::int64_t bytes, void* stream) {
   }
   release(std::move(surplus));
   arenas_.push_back({backend_.allocate(static_cast<std::size_t>(bytes)), bytes, stream, true});
+  if (zeroed_) backend_.fill(arenas_.back().memory, 0, static_cast<std::size_t>(bytes), stream);
   return &arenas_.back();
 }
 
@@ -79,14 +80,21 @@ std::vector<std::vector<int>> sets_of(const ir::Plan& plan, const codegen::Targe
 }
 
 void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-              const ArenaPool::Arena* arena) {
+              const Workspace& workspace) {
+  const auto within = [&](void* memory) {  // there is none when every intermediate is empty
+    return memory == nullptr ? nullptr : static_cast<std::byte*>(memory) + source.at;
+  };
   switch (source.kind) {
     case PointerSource::Kind::input: return inputs[static_cast<std::size_t>(source.at)].data;
     case PointerSource::Kind::output: return outputs[static_cast<std::size_t>(source.at)].data;
-    case PointerSource::Kind::arena:  // there is none when every intermediate is empty
-      return arena == nullptr ? nullptr : static_cast<std::byte*>(arena->memory) + source.at;
+    case PointerSource::Kind::arena: return within(workspace.arena());
+    case PointerSource::Kind::zeroed: return within(workspace.zeroed());
   }
   return nullptr;
+}
+
+FunctionCall call_of(const codegen::LaunchRule& rule, const PreparedFunction& prepared, bool early) {
+  return {prepared.grid, rule.block, rule.shared_bytes, early, prepared.tensor_maps};
 }
 
 bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span<const Buffer> buffers) {
@@ -163,7 +171,7 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const 
   }
   const auto record = ir::with_host_memory(fmt::format("the kernels of '{}'", plan.graph.name), [&] {
     return std::make_shared<const runtime::LaunchRecord>(
-        runtime::make_record(plan, build(codegen::specialize(plan, bindings)), bindings));
+        runtime::make_record(*backend, plan, build(codegen::specialize(plan, bindings)), bindings));
   });
   const std::unique_lock lock(records_mutex);
   if (records.size() == kMostRecords) {
@@ -220,51 +228,47 @@ void Executable::Impl::trim() const {
     classes.clear();
     records.clear();
   }
-  arenas.trim();
+  arenas.arenas.trim();
+  arenas.zeroed.trim();
 }
 
 void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
-                                     std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
+                                     std::span<const Buffer> outputs, const runtime::Workspace& workspace,
                                      void* stream) const {
   const runtime::NvtxRange range(nvtx, launch.built->source.entry);
   runtime::SmallArray<void*> pointers(launch.pointers.size());
   for (std::size_t i = 0; i < pointers.size(); ++i)
-    pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, arena);
+    pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, workspace);
   runtime::LaunchCall call;
   call.kernel = launch.built->loaded.get();
-  call.grid = launch.grid;
-  call.block = launch.built->source.launch.block;
-  call.shared_bytes = launch.built->source.launch.shared_bytes;
-  call.finish_grid = launch.finish_grid;
-  call.finish_block = launch.built->source.finish_block;
+  call.function = runtime::call_of(launch.built->source.launch, launch.function, launch.early);
+  call.finish = runtime::call_of(launch.built->source.finish, launch.finish, launch.built->source.finish.dependent);
   call.pointers = {pointers.data(), pointers.size()};
-  call.early = launch.early;
-  call.finish_early = launch.built->source.launch.dependent;
   call.dims = launch.dims;
   backend->launch(call, stream);
 }
 
 void Executable::Impl::launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
                               std::span<const Buffer> outputs, void* stream) const {
-  const runtime::HeldArena held(arenas, record.arena_bytes, stream);
-  const runtime::ArenaPool::Arena* arena = held.get();
+  const runtime::Workspace workspace(arenas, record, stream);
   last_arena_bytes = record.arena_bytes;
   const bool worthwhile = record.launches.size() + record.copies.size() > 1;
-  if (!replay || !worthwhile) return put(record, inputs, outputs, arena, stream);
-  std::vector<void*> pointers = {arena == nullptr ? nullptr : arena->memory};
+  if (!replay || !worthwhile) return put(record, inputs, outputs, workspace, stream);
+  std::vector<void*> pointers = {workspace.arena(), workspace.zeroed()};
   for (const Buffer& buffer : inputs) pointers.push_back(buffer.data);
   for (const Buffer& buffer : outputs) pointers.push_back(buffer.data);
   record.replays->run(
-      *backend, std::move(pointers), [&](void* to) { put(record, inputs, outputs, arena, to); }, stream);
+      *backend, std::move(pointers), [&](void* to) { put(record, inputs, outputs, workspace, to); }, stream);
 }
 
 void Executable::Impl::put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
-                           std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena,
-                           void* stream) const {
-  for (const runtime::PreparedLaunch& launch : record.launches) launch_kernel(launch, inputs, outputs, arena, stream);
+                           std::span<const Buffer> outputs, const runtime::Workspace& workspace, void* stream) const {
+  for (const runtime::PreparedLaunch& launch : record.launches)
+    launch_kernel(launch, inputs, outputs, workspace, stream);
   for (const runtime::PreparedCopy& copy : record.copies)
-    backend->copy(runtime::resolve(copy.to, inputs, outputs, arena),
-                  runtime::resolve(copy.from, inputs, outputs, arena), static_cast<std::size_t>(copy.bytes), stream);
+    backend->copy(runtime::resolve(copy.to, inputs, outputs, workspace),
+                  runtime::resolve(copy.from, inputs, outputs, workspace), static_cast<std::size_t>(copy.bytes),
+                  stream);
 }
 
 namespace {
@@ -350,7 +354,7 @@ ExecutableStats Executable::stats() const {
           impl_->builds,
           impl_->compiles,
           impl_->last_arena_bytes,
-          impl_->arenas.bytes()};
+          impl_->arenas.arenas.bytes() + impl_->arenas.zeroed.bytes()};
 }
 
 std::string Executable::plan() const { return ir::print(impl_->plan); }

@@ -47,19 +47,24 @@ struct BuiltPlan {
 
 /// Where a kernel argument comes from.
 struct PointerSource {
-  enum class Kind : std::uint8_t { input, output, arena };
+  enum class Kind : std::uint8_t { input, output, arena, zeroed };
   Kind kind = Kind::input;
-  std::int64_t at = 0;  ///< position of the input or output, or byte offset in the arena
+  std::int64_t at = 0;  ///< position of the input or output, or byte offset in the arena or the zeroed memory
+};
+
+/// A function of a launch whose sizes are known.
+struct PreparedFunction {
+  std::int64_t grid = 0;  ///< tasks, or blocks along x
+  std::vector<EncodedTensorMap> tensor_maps;
 };
 
 /// A launch whose sizes are known and whose pointers are not.
 struct PreparedLaunch {
   std::size_t planned = 0;  ///< which launch of the built plan it is
   const BuiltLaunch* built = nullptr;
-  std::int64_t grid = 1;                ///< tasks, or blocks along x
-  std::int64_t finish_grid = 0;         ///< of the second function
+  PreparedFunction function, finish;
   std::vector<std::int64_t> dims;       ///< and where the blocks of a pack's members end
-  std::vector<PointerSource> pointers;  ///< of the operands, then of the scratch memory
+  std::vector<PointerSource> pointers;  ///< of the operands, then of scratch and zeroed memory
   bool early = false;                   ///< may begin before what is ahead of it in the stream has ended
 };
 
@@ -76,7 +81,7 @@ struct LaunchRecord {
   std::vector<std::vector<std::int64_t>> input_shapes, output_shapes;
   std::vector<PreparedLaunch> launches;
   std::vector<PreparedCopy> copies;
-  std::int64_t arena_bytes = 0;
+  std::int64_t arena_bytes = 0, zeroed_bytes = 0;
   std::vector<std::vector<int>> in_place;  ///< by output: inputs whose buffer it may be (overlap.h)
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
@@ -87,12 +92,12 @@ using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, s
 
 /// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
 /// since the stream orders them. A larger one replaces the idle ones of its stream, and of other streams' at most
-/// kMostIdle stay.
+/// kMostIdle stay. A pool may be of zeroed memory: it is 0 when it is first taken, and each run leaves it so.
 class ArenaPool {
  public:
   static constexpr std::size_t kMostIdle = 8;
 
-  explicit ArenaPool(const Backend& backend) : backend_(backend) {}
+  explicit ArenaPool(const Backend& backend, bool zeroed = false) : backend_(backend), zeroed_(zeroed) {}
   ~ArenaPool();
   ArenaPool(const ArenaPool&) = delete;
   ArenaPool& operator=(const ArenaPool&) = delete;
@@ -115,22 +120,37 @@ class ArenaPool {
   void release(std::list<Arena> idle);
 
   const Backend& backend_;
+  const bool zeroed_;
   mutable std::mutex mutex_;
   std::list<Arena> arenas_;  ///< those given back last in front of the idle ones
 };
 
-/// An arena for the length of one run.
-class HeldArena {
+/// The arenas of an executable: for intermediates, and zeroed.
+struct ArenaPools {
+  explicit ArenaPools(const Backend& backend) : arenas(backend), zeroed(backend, true) {}
+  ArenaPool arenas, zeroed;
+};
+
+/// The memory of one run beside its buffers, for the length of the run.
+class Workspace {
  public:
-  HeldArena(ArenaPool& pool, std::int64_t bytes, void* stream) : pool_(pool), arena_(pool.take(bytes, stream)) {}
-  ~HeldArena() { pool_.give_back(arena_); }
-  HeldArena(const HeldArena&) = delete;
-  HeldArena& operator=(const HeldArena&) = delete;
-  const ArenaPool::Arena* get() const { return arena_; }
+  Workspace(ArenaPools& pools, const LaunchRecord& record, void* stream)
+      : pools_(pools),
+        arena_(pools.arenas.take(record.arena_bytes, stream)),
+        zeroed_(pools.zeroed.take(record.zeroed_bytes, stream)) {}
+  ~Workspace() {
+    pools_.arenas.give_back(arena_);
+    pools_.zeroed.give_back(zeroed_);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+  /// Null where the record needs none.
+  void* arena() const { return arena_ == nullptr ? nullptr : arena_->memory; }
+  void* zeroed() const { return zeroed_ == nullptr ? nullptr : zeroed_->memory; }
 
  private:
-  ArenaPool& pool_;
-  ArenaPool::Arena* arena_;
+  ArenaPools& pools_;
+  ArenaPool::Arena *arena_, *zeroed_;
 };
 
 }  // namespace tenon::runtime
@@ -150,9 +170,9 @@ struct Executable::Impl {
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
   void put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-           const runtime::ArenaPool::Arena* arena, void* stream) const;
+           const runtime::Workspace& workspace, void* stream) const;
   void launch_kernel(const runtime::PreparedLaunch& launch, std::span<const Buffer> inputs,
-                     std::span<const Buffer> outputs, const runtime::ArenaPool::Arena* arena, void* stream) const;
+                     std::span<const Buffer> outputs, const runtime::Workspace& workspace, void* stream) const;
 
   /// The record to run once its dimension class is tuned, which is done on these buffers if it is not.
   std::shared_ptr<const runtime::LaunchRecord> tuned(const std::shared_ptr<const runtime::LaunchRecord>& record,
@@ -178,7 +198,7 @@ struct Executable::Impl {
   mutable std::list<std::string> classes;  ///< those of `built`, that which a record was last made of in front
   mutable std::mutex tune_mutex;
   mutable std::set<std::string> tuned_classes;
-  mutable runtime::ArenaPool arenas;
+  mutable runtime::ArenaPools arenas;
   mutable std::atomic<int> builds{0}, compiles{0};
   mutable std::atomic<std::int64_t> last_arena_bytes{0};
 };

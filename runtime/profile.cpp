@@ -40,9 +40,9 @@ Timings profile(const Executable& executable, std::span<const Buffer> inputs, st
   const Executable::Impl& impl = executable.impl();
   executable.run(inputs, outputs, bindings);  // checks the buffers, compiles, and fills the intermediates
   const auto record = impl.record_for(inputs, bindings);
-  const HeldArena arena(impl.arenas, record->arena_bytes, nullptr);
+  const Workspace workspace(impl.arenas, *record, nullptr);
   const auto launch_one = [&](const PreparedLaunch& launch) {
-    impl.launch_kernel(launch, inputs, outputs, arena.get(), nullptr);
+    impl.launch_kernel(launch, inputs, outputs, workspace, nullptr);
   };
   for (const PreparedLaunch& launch : record->launches) launch_one(launch);  // loads what a replayed run has not
   impl.backend->synchronize(nullptr);

@@ -17,11 +17,11 @@ std::vector<std::int64_t> sizes_of(const Shape& shape, const Bindings& bindings)
 }
 
 // Places every value that passes through memory: the caller's buffers where it is an input or output, else the arena.
-// There is also the scratch memory of kernels in two steps.
+// There is also the scratch memory of kernels.
 class Places {
  public:
   Places(const ir::Plan& plan, const BuiltPlan& built, const Bindings& bindings, LaunchRecord& record)
-      : graph_(plan.graph), bindings_(bindings), scratch_(built.launches.size()) {
+      : graph_(plan.graph), bindings_(bindings), scratch_(built.launches.size()), zeroed_(built.launches.size()) {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       places_[graph_.inputs[i]] = {PointerSource::Kind::input, static_cast<std::int64_t>(i)};
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
@@ -34,6 +34,7 @@ class Places {
 
   PointerSource of(ir::ValueId value) const { return places_.at(value); }
   PointerSource scratch_of(std::size_t launch) const { return scratch_[launch]; }
+  PointerSource zeroed_of(std::size_t launch) const { return zeroed_[launch]; }
 
  private:
   std::int64_t bytes_of(ir::ValueId value) const {
@@ -56,6 +57,11 @@ class Places {
       const int step = steps[static_cast<std::size_t>(built_launch->launch.groups.front())];
       lifetimes.push_back({built_launch->source.scratch_bytes.evaluate(bindings_), step, step});
     }
+    // The launches of a run share what is zeroed: each leaves it as it was.
+    for (std::size_t i = 0; i < built.launches.size(); ++i) {
+      zeroed_[i] = {PointerSource::Kind::zeroed, 0};
+      record.zeroed_bytes = std::max(record.zeroed_bytes, built.launches[i]->source.zeroed_bytes.evaluate(bindings_));
+    }
     const ArenaPlan arena = plan_arena(lifetimes);
     record.arena_bytes = arena.bytes;
     std::size_t next = 0;
@@ -66,7 +72,7 @@ class Places {
   const ir::Graph& graph_;
   const Bindings& bindings_;
   std::map<ir::ValueId, PointerSource> places_;
-  std::vector<PointerSource> scratch_;  ///< by launch
+  std::vector<PointerSource> scratch_, zeroed_;  ///< by launch
 };
 
 bool writes(const codegen::Kernel& kernel, const Bindings& bindings) {
@@ -78,28 +84,38 @@ bool writes(const codegen::Kernel& kernel, const Bindings& bindings) {
 // A pack's blocks: none for members with no element to write.
 void deal_blocks(PreparedLaunch& launch, const Bindings& bindings) {
   const BuiltLaunch& built = *launch.built;
-  launch.grid = 0;
+  std::int64_t& grid = launch.function.grid = 0;
   for (std::size_t i = 0; i < built.launch.members.size(); ++i) {
-    if (i > 0) launch.dims.push_back(launch.grid);
-    if (writes(built.launch.members[i], bindings)) launch.grid += built.source.launch.members[i].evaluate(bindings);
+    if (i > 0) launch.dims.push_back(grid);
+    if (writes(built.launch.members[i], bindings)) grid += built.source.launch.members[i].evaluate(bindings);
   }
 }
 
-PreparedLaunch prepare_launch(const BuiltPlan& plan, std::size_t planned, const Places& places,
+PreparedFunction prepare(const Backend& backend, const codegen::LaunchRule& rule, std::int64_t resident_blocks,
+                         const Bindings& bindings) {
+  PreparedFunction function{rule.grid_x.evaluate(bindings), {}};
+  if (rule.resident && resident_blocks > 0) function.grid = std::min(function.grid, resident_blocks);
+  for (const codegen::TensorMap& map : rule.tensor_maps) function.tensor_maps.push_back(backend.encode(map, bindings));
+  return function;
+}
+
+PreparedLaunch prepare_launch(const Backend& backend, const BuiltPlan& plan, std::size_t planned, const Places& places,
                               const Bindings& bindings) {
   const BuiltLaunch& built = *plan.launches[planned];
   PreparedLaunch launch;
   launch.planned = planned;
   launch.built = &built;
-  launch.grid = built.source.launch.grid_x.evaluate(bindings);
+  const LoadedKernel* loaded = built.loaded.get();
+  launch.function = prepare(backend, built.source.launch, loaded == nullptr ? 0 : loaded->resident_blocks, bindings);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
   if (built.launch.members.size() > 1) deal_blocks(launch, bindings);
   for (const codegen::Kernel& member : built.launch.members)
     for (const codegen::Operand& operand : member.operands) launch.pointers.push_back(places.of(operand.value));
-  if (!built.source.finish_entry.empty()) {
-    launch.finish_grid = built.source.finish_grid.evaluate(bindings);
-    launch.pointers.push_back(places.scratch_of(planned));
-  }
+  if (!built.source.finish_entry.empty())
+    launch.finish =
+        prepare(backend, built.source.finish, loaded == nullptr ? 0 : loaded->finish_resident_blocks, bindings);
+  if (!built.source.scratch_bytes.is(0)) launch.pointers.push_back(places.scratch_of(planned));
+  if (!built.source.zeroed_bytes.is(0)) launch.pointers.push_back(places.zeroed_of(planned));
   return launch;
 }
 
@@ -108,7 +124,7 @@ bool empty(const PreparedLaunch& launch, const Bindings& bindings) {
   const auto& members = launch.built->launch.members;
   const bool any =
       std::any_of(members.begin(), members.end(), [&](const auto& member) { return writes(member, bindings); });
-  return !any || launch.grid <= 0;
+  return !any || launch.function.grid <= 0;
 }
 
 // Kernels that take the run's inputs for constant find them in memory when they begin: the first of the run then waits
@@ -122,7 +138,8 @@ void decide_early(std::vector<PreparedLaunch>& launches) {
 
 }  // namespace
 
-LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built, const Bindings& bindings) {
+LaunchRecord make_record(const Backend& backend, const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built,
+                         const Bindings& bindings) {
   LaunchRecord record;
   record.bindings = bindings;
   for (ir::ValueId input : plan.graph.inputs)
@@ -131,7 +148,7 @@ LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> 
     record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
   const Places places(plan, *built, bindings, record);
   for (std::size_t planned = 0; planned < built->launches.size(); ++planned) {
-    PreparedLaunch launch = prepare_launch(*built, planned, places, bindings);
+    PreparedLaunch launch = prepare_launch(backend, *built, planned, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   decide_early(record.launches);

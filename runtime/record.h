@@ -5,7 +5,9 @@
 
 namespace tenon::runtime {
 
-/// The record of `plan` at `bindings`, whose kernels are `built` for the dimension class of these bindings.
-LaunchRecord make_record(const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built, const Bindings& bindings);
+/// The record of `plan` at `bindings`, whose kernels are `built` for the dimension class of these bindings on
+/// `backend`.
+LaunchRecord make_record(const Backend& backend, const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built,
+                         const Bindings& bindings);
 
 }  // namespace tenon::runtime

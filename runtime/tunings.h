@@ -1,6 +1,5 @@
 // Schedules that won on a device, kept in the disk cache beside the kernels. A kernel is known by its text. Two of the
-// same text may differ in what is known of their dimensions; a winner is used only where it is a candidate, so it is
-// legal for both.
+// same text may differ in what is known of their dimensions: a winner is used only where it is legal.
 #pragma once
 
 #include <map>
@@ -23,8 +22,8 @@ class Tunings {
   Tunings(std::shared_ptr<DiskCache> disk, std::string tenon, bool anew = false)
       : disk_(std::move(disk)), tenon_(std::move(tenon)), anew_(anew) {}
 
-  /// The schedule that won for `kernel`, which has the heuristics' choice; nothing where none was tried, or the winner
-  /// is no candidate any more.
+  /// The schedule that won for `kernel`, which has the heuristics' choice; nothing where none was tried, or
+  /// where the winner is not legal, or does what is switched off.
   std::optional<codegen::Schedule> find(const Backend& backend, const codegen::Kernel& kernel) const;
 
   void keep(const Backend& backend, const codegen::Kernel& kernel, const codegen::Schedule& winner);

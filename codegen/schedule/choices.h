@@ -33,6 +33,11 @@ int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
 /// Parts of each row where the blocks would not fill the device: of some unrolled steps.
 int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
                   std::int64_t elements_of_part, int threads);
+/// Who combines the parts of split rows: a thread where there are many rows, else as many as there are parts for.
+RowMapping finishing_team(const Kernel& kernel);
+/// The blocks for which a multiprocessor must have registers (Occupancy::least), where nothing else chose them: those
+/// that are to run at once.
+int blocks_with_registers(const Kernel& kernel, const Target& target, const ReduceSchedule& schedule);
 bool one_sweep(const Kernel& kernel, bool online);
 /// Whether `one_read` of more than the caches hold, of `most` bytes at most, should pass them by, where no elements are
 /// stored: what is loaded need not push out what others left there, and have it written to memory meanwhile. That is
@@ -63,6 +68,14 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 /// For every class on a CPU (codegen/schedule/cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
+/// Whether several tasks can share a row: one sweep reads it, and stores nothing.
+bool may_split_on_cpu(const Kernel& kernel, bool online);
+/// Whether a buffer can hold what is kept of a row: the row is the innermost axis.
+bool may_keep_dear_values(const Kernel& kernel);
+/// Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum
+/// may see the sign of a zero. What is the same for a whole vector is computed ahead of the vectors, and so of the
+/// shifts.
+bool shares_the_only_sweep(const Kernel& kernel);
 /// Whether the kernel walks over rows several times and only its last sweep stores their elements, and nothing else.
 bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule);
 /// What might be better than `chosen` (codegen/schedule/cpu_candidates.cpp).

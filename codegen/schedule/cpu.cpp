@@ -102,8 +102,8 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
 
 // Whether there is something to keep of a row, and half of a core's own cache holds it.
 bool keeps_dear_values(const Kernel& kernel, const Target& target) {
+  if (!may_keep_dear_values(kernel)) return false;
   const Axis& row = kernel.axes.back();
-  if (!row.reduced || (kernel.axes.size() > 1 && kernel.axes[kernel.axes.size() - 2].reduced)) return false;
   std::int64_t each = 0;
   for (const DearValue& dear : dear_values(kernel, rounds_of(kernel)))
     each += computed_bytes(kernel.instr(dear.value).dtype);
@@ -136,16 +136,18 @@ bool at_hand_when_late(const Kernel& kernel, const Target& target, bool keeps) {
   return each > 0 && longest <= (again ? target.l1_bytes : target.l2_bytes) / each;
 }
 
-// Whether a maximum and a sum can share a sweep, after which no element is wanted again. What else uses the maximum may
-// see the sign of a zero. What is the same for a whole vector is computed ahead of the vectors, and so of the shifts.
-bool shares_the_only_sweep(const Kernel& kernel) {
-  const std::optional<Online> online = find_online(kernel);
-  if (!online || !online->only_shifts || rounds_of(kernel, true).sweeps.size() != 1) return false;
-  const InstrId weight = kernel.instr(online->sum).args[0];
-  return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
-}
-
 constexpr std::int64_t kColumnPart = 256;  // rows of memory of which a thread's pages are at hand together
+
+// Of one sum, in registers: the more columns, the more of each page is read while it is at hand.
+constexpr int kMostColumnVectors = 16;
+
+// No more than there are columns.
+int columns_in_flight(const Kernel& kernel, const ReduceSchedule& schedule, int most) {
+  const auto kept = std::find_if(kernel.axes.rbegin(), kernel.axes.rend(), [](const Axis& a) { return !a.reduced; });
+  const std::int64_t columns = kept->extent.bounds(kernel.symbols).max;
+  while (most > 1 && most * std::max(2, schedule.vector) > columns) most /= 2;
+  return most;
+}
 
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
 ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
@@ -163,10 +165,12 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
   schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
-  if (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16))
+  const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);
+  const bool splits = may_split_on_cpu(kernel, online);
+  if (columns) schedule.in_flight = columns_in_flight(kernel, schedule, splits ? kMostColumnVectors : 4);
+  if (splits && (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16)))
     schedule.cut = in_parts(static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64)));
   schedule.cache.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
-  const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);
   const bool keeps = !online && target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
   schedule.keep = keeps ? Keep(InBuffer{}) : Keep(Reread{.online = online});
   schedule.late_stores =
@@ -193,6 +197,24 @@ AttendSchedule choose_attend(const Kernel&, const Target& target) {
 }
 
 }  // namespace
+
+bool may_split_on_cpu(const Kernel& kernel, bool online) {
+  const Rounds rounds = rounds_of(kernel, online);
+  return rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty() && !rounds.sweeps[0].online &&
+         std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });
+}
+
+bool may_keep_dear_values(const Kernel& kernel) {
+  const std::size_t axes = kernel.axes.size();
+  return kernel.axes.back().reduced && (axes == 1 || !kernel.axes[axes - 2].reduced);
+}
+
+bool shares_the_only_sweep(const Kernel& kernel) {
+  const std::optional<Online> online = find_online(kernel);
+  if (!online || !online->only_shifts || rounds_of(kernel, true).sweeps.size() != 1) return false;
+  const InstrId weight = kernel.instr(online->sum).args[0];
+  return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
+}
 
 bool stores_may_be_late(const Kernel& kernel, const ReduceSchedule& schedule) {
   const auto reduced = std::count_if(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });

@@ -78,6 +78,7 @@ template <typename F>
 void fields(F& f, InShared& s) {
   field(f, "elements", s, &InShared::elements);
   field(f, "shared", s, &InShared::shared);
+  field(f, "shared_unroll", s, &InShared::unroll);
 }
 
 template <typename F>
@@ -89,6 +90,7 @@ void fields(F&, WholeRows&) {}
 template <typename F>
 void fields(F& f, Splits& s) {
   field(f, "parts", s, &Splits::parts);
+  field(f, "finish", s, &Splits::finish);
 }
 
 template <typename F>
@@ -113,6 +115,7 @@ void fields(F& f, ReduceSchedule& s) {
   f.choice("cut", s.cut);
   fields(f, s.cache);
   fields(f, s.occupancy);
+  field(f, "in_flight", s, &ReduceSchedule::in_flight);
   field(f, "grain", s, &ReduceSchedule::grain);
   field(f, "late_stores", s, &ReduceSchedule::late_stores);
 }

@@ -9,6 +9,7 @@
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/shared_rows.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/choices.h"
 
@@ -212,6 +213,24 @@ int choose_splits(const Kernel& kernel, const Target& target, const RowShape& sh
   return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
 }
 
+RowMapping finishing_team(const Kernel& kernel) {
+  std::int64_t rows = 1;
+  for (const Axis& axis : kernel.axes)
+    if (!axis.reduced) rows = std::min<std::int64_t>(rows * axis.extent.bounds(kernel.symbols).max, 1 << 20);
+  return rows >= 4096 ? RowMapping::thread : rows >= 64 ? RowMapping::warp : RowMapping::block;
+}
+
+int blocks_with_registers(const Kernel& kernel, const Target& target, const ReduceSchedule& schedule) {
+  if (const PersistentBlocks* persistent = persistent_blocks(schedule)) {
+    constexpr int kLeastRegisters = 64;  // of a thread, which all blocks at once must leave
+    const int blocks = (persistent->blocks + target.multiprocessors - 1) / target.multiprocessors;
+    return blocks * schedule.team.threads <= target.registers_per_block / kLeastRegisters ? blocks : 0;
+  }
+  if (shared_elements(schedule) > 0) return resident_blocks(kernel, schedule, target);
+  // The compiler rather keeps one load of peeled rows under way than it takes a register beyond the 32nd.
+  return int{schedule.peeled};
+}
+
 bool one_sweep(const Kernel& kernel, bool online) { return rounds_of(kernel, online).sweeps.size() == 1; }
 
 bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most) {
@@ -234,7 +253,8 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   int unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
   const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   if (schedule.team.mapping == RowMapping::block)
-    schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads));
+    schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads),
+                            finishing_team(kernel));
   schedule.cache.streaming_loads =
       schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, online), kMostStreamed);
   if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&

@@ -92,7 +92,7 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
       result.push_back(other);
       if (!may_split || parts_of(chosen) == 1) continue;
       for (const int splits : {parts_of(chosen) / 4, parts_of(chosen) / 2, 2 * parts_of(chosen)}) {
-        other.cut = in_parts(splits);
+        set_parts(other, splits);
         if (splits > 0) result.push_back(other);
       }
     }
@@ -107,7 +107,7 @@ std::vector<ReduceSchedule> wide_columns(const ReduceSchedule& chosen) {
       ReduceSchedule other = chosen;
       other.team.columns = columns;
       other.team.threads = 256;
-      if (parts_of(chosen) > 1) other.cut = in_parts(columns / chosen.team.columns * splits);
+      if (parts_of(chosen) > 1) set_parts(other, columns / chosen.team.columns * splits);
       result.push_back(other);
     }
   return result;
@@ -146,7 +146,7 @@ std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSch
         other.team.threads = threads;
         other.team.columns = 32;
         reread(other).unroll = 8;
-        other.cut = in_parts(parts * vector);
+        other.cut = in_parts(parts * vector, finishing_team(kernel));
         result.push_back(other);
       }
   return result;

@@ -37,7 +37,7 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   const std::int64_t parts =  // of each alignment
       std::max(1LL, std::llround(kBlocks * target.multiprocessors / static_cast<double>(slabs * schedule.vector)));
   if (shape.length < parts * schedule.vector * members * unroll_of(schedule)) return std::nullopt;
-  schedule.cut = in_parts(static_cast<int>(parts * schedule.vector));
+  schedule.cut = in_parts(static_cast<int>(parts * schedule.vector), finishing_team(kernel));
   return schedule;
 }
 
@@ -64,7 +64,8 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (rounds_of(kernel).sweeps.size() > 1) unroll = std::min(unroll, kMostUnrolled);
   schedule.keep = Reread{.unroll = unroll};
   schedule.cut = in_parts(choose_splits(kernel, target, shape, schedule.team.columns * schedule.vector,
-                                        2 * team * unroll, schedule.team.threads));
+                                        2 * team * unroll, schedule.team.threads),
+                          finishing_team(kernel));
   return schedule;
 }
 

@@ -42,8 +42,8 @@ void take_out(ReduceSchedule& schedule, const Features& may) {
 void take_out(ContractSchedule&, const Features&) {}
 void take_out(AttendSchedule&, const Features&) {}
 
-// Whether the schedule is one that is chosen with these features. Rows with outer reductions have to be held.
-bool is_of(const Schedule& schedule, const Features& may) {
+// Of what other fields rest on. Rows with outer reductions have to be held.
+bool respects_structure(const Schedule& schedule, const Features& may) {
   const auto* reduce = std::get_if<ReduceSchedule>(&schedule);
   if (reduce == nullptr) return true;
   const PersistentBlocks* persistent = persistent_blocks(*reduce);
@@ -52,41 +52,59 @@ bool is_of(const Schedule& schedule, const Features& may) {
          (may.hold_rows || std::holds_alternative<Reread>(reduce->keep) || persistent != nullptr);
 }
 
-}  // namespace
-
-Schedule choose_schedule(const Kernel& kernel, const Target& target) {
-  Schedule schedule = choose_by_class(kernel, target);
+// What was chosen, without what is switched off, and with what follows from the rest.
+Schedule completed(Schedule schedule, const Kernel& kernel, const Target& target) {
   std::visit([&](auto& s) { take_out(s, target.may); }, schedule);
+  auto* reduce = std::get_if<ReduceSchedule>(&schedule);
+  if (reduce != nullptr && target.kind == TargetKind::cuda && reduce->occupancy.least == 0)
+    reduce->occupancy.least = blocks_with_registers(kernel, target, *reduce);
   return schedule;
 }
 
+}  // namespace
+
+bool respects(const Schedule& schedule, const Features& may) {
+  Schedule without = schedule;
+  std::visit([&](auto& s) { take_out(s, may); }, without);
+  return without == schedule && respects_structure(schedule, may);
+}
+
+Schedule choose_schedule(const Kernel& kernel, const Target& target) {
+  return completed(choose_by_class(kernel, target), kernel, target);
+}
+
 std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target) {
-  std::vector<Schedule> candidates = {choose_schedule(kernel, target)};
+  const Schedule chosen = choose_by_class(kernel, target);
+  std::vector<Schedule> candidates = {completed(chosen, kernel, target)};
   const auto add = [&](const auto& alternatives) {
     for (const auto& alternative : alternatives) {
-      Schedule schedule = alternative;
-      std::visit([&](auto& s) { take_out(s, target.may); }, schedule);
-      if (is_of(schedule, target.may) && verify(schedule, kernel, target).empty() &&
+      const Schedule schedule = completed(alternative, kernel, target);
+      if (respects(schedule, target.may) && verify(schedule, kernel, target).empty() &&
           std::find(candidates.begin(), candidates.end(), schedule) == candidates.end())
         candidates.push_back(schedule);
     }
   };
   if (target.kind == TargetKind::cpu) {
-    add(cpu_alternatives(kernel, candidates[0]));
+    add(cpu_alternatives(kernel, chosen));
     return candidates;
   }
   switch (kernel.kernel_class) {
-    case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(candidates[0]))); break;
-    case ir::KernelClass::reduce:
-      add(reduce_alternatives(kernel, target, std::get<ReduceSchedule>(candidates[0])));
-      break;
+    case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(chosen))); break;
+    case ir::KernelClass::reduce: add(reduce_alternatives(kernel, target, std::get<ReduceSchedule>(chosen))); break;
     case ir::KernelClass::contract:
     case ir::KernelClass::attend: break;
   }
   return candidates;
 }
 
-Cut in_parts(int parts) { return parts > 1 ? Cut(Splits{parts}) : Cut(WholeRows{}); }
+Cut in_parts(int parts, RowMapping finish) { return parts > 1 ? Cut(Splits{parts, finish}) : Cut(WholeRows{}); }
+
+void set_parts(ReduceSchedule& schedule, int parts) { schedule.cut = in_parts(parts, finish_of(schedule)); }
+
+RowMapping finish_of(const ReduceSchedule& schedule) {
+  const auto* splits = std::get_if<Splits>(&schedule.cut);
+  return splits == nullptr ? RowMapping::thread : splits->finish;
+}
 
 Reread& reread(ReduceSchedule& schedule) { return std::get<Reread>(schedule.keep); }
 

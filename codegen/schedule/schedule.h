@@ -1,6 +1,6 @@
 // Schedules: the choices for one kernel that its body leaves open. Plain data, printed, parsed and verified
-// (schedule_text.cpp, verify_schedule.cpp). One struct for each kernel class, which both emitters read; a field that
-// means nothing to a target stays at its default.
+// (text.cpp, verify.cpp). One struct for each kernel class, which both emitters read; a field that means
+// nothing to a target stays at its default.
 #pragma once
 
 #include <cstdint>
@@ -89,6 +89,7 @@ struct InRegisters {
 struct InShared {
   int elements = 0;  ///< capacity of a thread
   int shared = 0;    ///< of those, what lies in shared memory
+  int unroll = 2;    ///< steps of the loop over what lies in shared memory
 
   bool operator==(const InShared&) const = default;
 };
@@ -106,6 +107,7 @@ struct WholeRows {
 /// There are few rows: several teams share each, and a second function combines their parts.
 struct Splits {
   int parts = 2;
+  RowMapping finish = RowMapping::thread;  ///< CUDA: who combines the parts of a row: a thread, a warp or a block
 
   bool operator==(const Splits&) const = default;
 };
@@ -136,14 +138,18 @@ struct ReduceSchedule {
   Cut cut = {};
   CachePolicy cache = {};
   Occupancy occupancy = {};
+  int in_flight = 4;         ///< CPU: vectors of a turn: of a row, whose reductions have as many accumulators (twice as
+                             ///< many where little is computed of an element); column: of neighbouring rows
   std::int64_t grain = 0;    ///< CPU: rows of one task
   bool late_stores = false;  ///< CPU: a row's elements are stored in turns with the sweeps over the row behind it
 
   bool operator==(const ReduceSchedule&) const = default;
 };
 
-/// `parts` of each row, or the whole row.
-Cut in_parts(int parts);
+/// `parts` of each row, which `finish` combines, or the whole row.
+Cut in_parts(int parts, RowMapping finish = RowMapping::thread);
+/// The same schedule with other parts of a row.
+void set_parts(ReduceSchedule& schedule, int parts);
 /// The choices of a schedule that reads its rows again; others have none.
 Reread& reread(ReduceSchedule& schedule);
 
@@ -155,6 +161,8 @@ int shared_elements(const ReduceSchedule& schedule);
 /// Of a row that is read again; else false and 1.
 bool is_online(const ReduceSchedule& schedule);
 int unroll_of(const ReduceSchedule& schedule);
+/// Who combines the parts of a row.
+RowMapping finish_of(const ReduceSchedule& schedule);
 /// Parts of each row, 1 where it is whole.
 int parts_of(const ReduceSchedule& schedule);
 /// Null where blocks have no fixed number.
@@ -195,6 +203,9 @@ Schedule choose_schedule(const Kernel& kernel, const Target& target);
 /// Schedules worth trying for `kernel` on `target`: the heuristics' choice first, then a handful around it. Every one
 /// is legal, and no two are the same.
 std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& target);
+
+/// Whether `schedule` does nothing that is switched off.
+bool respects(const Schedule& schedule, const Features& may);
 
 /// "map threads=256 vector=4": fields that have their default are left out.
 std::string print(const Schedule& schedule);

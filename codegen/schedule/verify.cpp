@@ -21,12 +21,21 @@ namespace {
 using Reason = std::string;  // empty: none
 
 constexpr int kMostThreads = 1024, kMostOfCluster = 8;
-constexpr int kWidestVector = 16;  // elements
+constexpr int kWidestVector = 16;              // elements
+constexpr int kMostUnrolled = 16;              // steps of a loop, vectors of a thread
+constexpr int kMostParts = 65536;              // of a row
+constexpr std::int64_t kMostOfTurn = 1 << 29;  // elements: beside a row of 2^30 (specialize) they are 31 bits
+constexpr int kMostOfTile = 4096;              // of a CPU, in scratch memory of a thread
+constexpr int kWidestColumns = 32;             // of a micro-kernel: two registers of f32
+constexpr int kMostSums = 128;                 // of a thread, in registers
+constexpr int kMostKeys = 128;                 // of a tile, whose scores are in registers
 
 bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
 
+bool is_vector(int vector) { return is_power_of_two(vector) && vector <= kWidestVector; }
+
 bool divides(int vector, const Dim& extent, const Symbols& symbols) {
-  return is_power_of_two(vector) && vector <= kWidestVector && power_of_two_divisor(extent, vector, symbols) == vector;
+  return is_vector(vector) && power_of_two_divisor(extent, vector, symbols) == vector;
 }
 
 Reason verify_threads(int threads) {
@@ -42,8 +51,12 @@ Reason verify_tile(const MapSchedule& schedule, const Kernel& kernel) {
     return "a tile crosses the innermost axis";
   const Transposed transposed = transposed_along(kernel, tile.axis);
   if (transposed.empty()) return "no access lies along the tile's axis";
+  if (!is_power_of_two(tile.rows) || !is_power_of_two(tile.columns) || !is_power_of_two(schedule.threads) ||
+      tile.rows < kWidestVector || tile.columns < kWidestVector || tile.columns < 2 * schedule.vector)
+    return "a tile has powers of two of rows, columns and threads, 16 or more";
+  if (!is_vector(tile.vector)) return "a vector has 1 to 16 elements";
   const int per_row = tile.columns / schedule.vector;
-  if (per_row < 1 || schedule.threads % per_row != 0 || tile.rows * per_row % schedule.threads != 0)
+  if (schedule.threads % per_row != 0 || tile.rows * per_row % schedule.threads != 0)
     return "the threads of a block do not divide its tile";
   if (schedule.unroll != 1 || schedule.spread || schedule.flat) return "a tile is neither unrolled nor flat";
   if (tile.shift && !may_shift(kernel, schedule)) return "the rows of the tile are not all aligned alike";
@@ -54,12 +67,12 @@ Reason verify_tile(const MapSchedule& schedule, const Kernel& kernel) {
 
 Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Target&) {
   if (Reason why = verify_threads(schedule.threads); !why.empty()) return why;
-  if (!is_power_of_two(schedule.vector) || schedule.vector > kWidestVector) return "a vector has 1 to 16 elements";
+  if (!is_vector(schedule.vector)) return "a vector has 1 to 16 elements";
   const bool across_rows = kernel.axes.size() == 1 || schedule.flat || (schedule.tile && schedule.tile->shift);
   if (kernel.axes.empty() && schedule.vector > 1) return "a vector of one point";
   if (!across_rows && schedule.vector > 1 && !divides(schedule.vector, kernel.axes.back().extent, kernel.symbols))
     return "a vector must divide the innermost of several axes";
-  if (schedule.unroll < 1) return "a thread has at least one vector";
+  if (schedule.unroll < 1 || schedule.unroll > kMostUnrolled) return "a thread has 1 to 16 vectors";
   if (schedule.spread && !may_spread(kernel, schedule))
     return "vectors that are spread fill whole blocks, and divide the outermost axis";
   return schedule.tile ? verify_tile(schedule, kernel) : Reason();
@@ -75,7 +88,7 @@ Reason verify_team(const RowTeam& team, const Target& target) {
       if (!is_power_of_two(team.lanes) || team.lanes > 32) return "the lanes of a row are a power of two, up to 32";
       break;
     case RowMapping::block:
-      if (team.cluster != 1 && (!is_power_of_two(team.cluster) || team.cluster > kMostOfCluster))
+      if (!is_power_of_two(team.cluster) || team.cluster > kMostOfCluster)
         return "a cluster has up to 8 blocks, a power of two";
       break;
     case RowMapping::column:
@@ -83,7 +96,7 @@ Reason verify_team(const RowTeam& team, const Target& target) {
         return "the columns of a block are a power of two that divides its threads";
       break;
   }
-  if (team.cluster > 1 && team.mapping != RowMapping::block) return "a cluster is of blocks that share a row";
+  if (team.cluster != 1 && team.mapping != RowMapping::block) return "a cluster is of blocks that share a row";
   if (team.cluster > 1 && target.sm < 90) return "there are clusters from sm_90 on";
   return {};
 }
@@ -107,11 +120,13 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
     if (target.sm < 80) return "there are asynchronous copies from sm_80 on";
     if (shared->shared <= 0 || shared->shared % schedule.vector != 0 || shared->shared > shared->elements)
       return "what lies in shared memory is whole vectors of the row";
+    if (shared->unroll < 1 || shared->unroll > kMostUnrolled) return "a loop takes 1 to 16 steps at once";
     if (shared_loads(kernel, schedule).empty()) return "shared memory holds rows of whole vectors of loads alone";
     if (resident_blocks(kernel, schedule, target) < 1) return "the row exceeds the shared memory of a block";
   }
   const auto* reread = std::get_if<Reread>(&schedule.keep);
-  if (reread != nullptr && reread->unroll < 1) return "a loop takes at least one step";
+  if (reread != nullptr && (reread->unroll < 1 || reread->unroll > kMostUnrolled))
+    return "a loop takes 1 to 16 steps at once";
   if (reread != nullptr && reread->online && (column || !find_online(kernel)))
     return "no maximum and sum of a row share a sweep";
   return {};
@@ -130,7 +145,11 @@ Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, c
 }
 
 Reason verify_splits(const ReduceSchedule& schedule, const Kernel& kernel) {
-  if (parts_of(schedule) < 2) return "a split row has two parts or more";
+  if (parts_of(schedule) < 2 || parts_of(schedule) > kMostParts)
+    return "a split row has two parts or more, up to 65536";
+  if (finish_of(schedule) == RowMapping::column) return "a thread, a warp or a block combines the parts of a row";
+  const std::int64_t turn = std::int64_t{team_size(schedule)} * schedule.vector * unroll_of(schedule);
+  if (parts_of(schedule) * turn > kMostOfTurn) return "a turn of all parts is an offset of 31 bits";
   if (schedule.team.cluster > 1 || !std::holds_alternative<Reread>(schedule.keep) ||
       !may_split(rounds_of(kernel, is_online(schedule))))
     return "only rows that one sweep reads can be split";
@@ -138,7 +157,7 @@ Reason verify_splits(const ReduceSchedule& schedule, const Kernel& kernel) {
 }
 
 Reason verify_vector(const ReduceSchedule& schedule, const Kernel& kernel) {
-  if (!is_power_of_two(schedule.vector) || schedule.vector > kWidestVector) return "a vector has 1 to 16 elements";
+  if (!is_vector(schedule.vector)) return "a vector has 1 to 16 elements";
   if (schedule.team.mapping == RowMapping::column) {
     const std::size_t kept = shape_of(kernel).kept;
     if (kept == 0) return "columns lie along a kept axis";
@@ -175,44 +194,129 @@ Reason verify_cuda(const ReduceSchedule& schedule, const Kernel& kernel, const T
 
 // ---- Contract, Attend -----------------------------------------------------------------------------------------------
 
+// The extents of an operand's tile: the vectors of its loads are whole.
+bool holds_vectors(const TileAccess& access, int outer, int depth) {
+  return (access.along_depth ? depth : outer) % access.vector == 0;
+}
+
+Reason verify_fragments(const ContractSchedule& schedule, TileElement element) {
+  const int threads = 32 * schedule.warps_m * schedule.warps_n;
+  if (element.tensor_cores) {
+    const int step = static_cast<int>(32 / size_of(element.dtype));  // of the depth, of one fragment
+    return schedule.tile_m % (16 * schedule.warps_m) != 0 || schedule.tile_n % (16 * schedule.warps_n) != 0 ||
+                   schedule.tile_k % step != 0
+               ? "a warp multiplies whole fragments"
+               : "";
+  }
+  return schedule.tile_n % 16 != 0 || schedule.tile_m % (threads / 16) != 0 ? "sixteen threads share rows of the tile"
+                                                                            : "";
+}
+
 Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
-  const TileElement element = tile_element(kernel, contract_parts(kernel).contract, target);
+  const ContractParts parts = contract_parts(kernel);
+  TileElement element = tile_element(kernel, parts.contract, target);
   if (schedule.loop == MainLoop::mma_sync && !element.tensor_cores) return "tensor cores do not take these operands";
+  if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
+  if (schedule.warps_m < 1 || schedule.warps_n < 1 || schedule.warps_m * schedule.warps_n > kMostThreads / 32)
+    return "a block has whole warps, up to 1024 threads";
+  if (schedule.tile_m < 1 || schedule.tile_n < 1 || schedule.tile_k < 1) return "a tile is not empty";
+  if (Reason why = verify_fragments(schedule, element); !why.empty()) return why;
+  if (schedule.tile_m * schedule.tile_n > kMostSums * 32 * schedule.warps_m * schedule.warps_n)
+    return "the sums of a thread exceed its registers";
+  if (schedule.stages < 2) return "one stage is filled while another is read";
+  if (!is_vector(schedule.vector_a) || !is_vector(schedule.vector_b)) return "a vector has 1 to 16 elements";
+  const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target, schedule.vector_a);
+  const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target, schedule.vector_b);
+  if (!holds_vectors(a, schedule.tile_m, schedule.tile_k) || !holds_vectors(b, schedule.tile_n, schedule.tile_k))
+    return "the lines of a tile are whole vectors";
+  if (shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)
+    return "the tiles exceed the shared memory of a block";
   return {};
 }
 
 Reason verify_cuda(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
   const AttendTiles tiles = attend_tiles(kernel, attend_parts(kernel), target);
-  if ((schedule.loop == MainLoop::mma_sync) != tiles.element.tensor_cores)
+  const bool tensor_cores = tiles.element.tensor_cores;
+  if ((schedule.loop == MainLoop::mma_sync) != tensor_cores)
     return "scores and values are multiplied by tensor cores where these take the operands, and only there";
+  const int threads_of_query = tensor_cores ? 2 : 4;
+  if (schedule.tile_q < 1 || schedule.tile_q * threads_of_query > kMostThreads ||
+      schedule.tile_q * threads_of_query % 32 != 0)
+    return "a block has whole warps, up to 1024 threads";
+  if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeys)
+    return "keys come in sixteens, up to 128";
+  if (!is_vector(schedule.vector)) return "a vector has 1 to 16 elements";
+  if (shared_bytes(schedule, tiles) > target.shared_memory_per_block)
+    return "the tiles exceed the shared memory of a block";
   return {};
 }
 
 // ---- CPU ------------------------------------------------------------------------------------------------------------
 
-Reason verify_cpu(const MapSchedule& schedule, const Kernel&) {
-  if (schedule.vector < 1 || schedule.unroll < 1 || schedule.grain < 1) return "vectors, turns and tasks are not empty";
+// Lanes, of which the processor makes as many registers as it takes.
+bool is_lanes(int vector) { return is_power_of_two(vector) && vector <= 64; }
+
+Reason verify_cpu_tile(const MapTile& tile, const Kernel& kernel) {
+  if (tile.axis < 0 || tile.axis + 1 >= static_cast<int>(kernel.axes.size()))
+    return "a tile crosses the innermost axis";
+  const Transposed transposed = transposed_along(kernel, tile.axis);
+  const auto is_guarded = [&](InstrId load) { return !kernel.instr(load).access.guards.empty(); };
+  if (transposed.loads.empty() || std::any_of(transposed.loads.begin(), transposed.loads.end(), is_guarded))
+    return "the loads along the tile's axis are not guarded";
+  if (tile.rows < kWidestVector || tile.rows > kMostOfTile || tile.columns < kWidestVector ||
+      tile.columns > kMostOfTile)
+    return "a tile has 16 to 4096 rows and columns";
   return {};
 }
 
+Reason verify_cpu(const MapSchedule& schedule, const Kernel& kernel) {
+  if (!is_lanes(schedule.vector)) return "a vector has 1 to 64 elements";
+  if (schedule.unroll < 1 || schedule.unroll > kMostUnrolled) return "a turn has 1 to 16 vectors";
+  if (schedule.grain < (schedule.tile ? 0 : 1)) return "tasks are not empty";
+  return schedule.tile ? verify_cpu_tile(*schedule.tile, kernel) : Reason();
+}
+
 Reason verify_cpu(const ReduceSchedule& schedule, const Kernel& kernel) {
-  if (schedule.vector < 1 || schedule.grain < 1) return "vectors and tasks are not empty";
+  if (!is_lanes(schedule.vector)) return "a vector has 1 to 64 elements";
+  if (schedule.grain < 1) return "tasks are not empty";
+  if (!is_power_of_two(schedule.in_flight) || schedule.in_flight > kMostUnrolled) return "a turn has 1 to 16 vectors";
   if (has_outer(kernel) || persistent_blocks(schedule) != nullptr)
     return "outer reductions beside those of rows are for CUDA";
   if (holds_rows(schedule)) return "registers and shared memory hold rows on CUDA";
+  const RowMapping mapping = schedule.team.mapping;
+  const std::size_t kept = shape_of(kernel).kept;
+  if (mapping != RowMapping::thread && mapping != RowMapping::column) return "a thread has rows, or columns";
+  if (mapping == RowMapping::column && kept == 0) return "columns lie along a kept axis";
+  const bool column = mapping == RowMapping::column || kept == kernel.axes.size();
+  if (is_online(schedule) && (column || !shares_the_only_sweep(kernel)))
+    return "no maximum and sum of a row share a sweep";
+  if (std::holds_alternative<InBuffer>(schedule.keep) && (column || !may_keep_dear_values(kernel)))
+    return "a buffer is for rows that lie along the innermost axis";
+  if (std::holds_alternative<Splits>(schedule.cut) &&
+      (parts_of(schedule) < 2 || parts_of(schedule) > kMostParts || !may_split_on_cpu(kernel, is_online(schedule))))
+    return "only rows that one sweep reads can be split";
   if (schedule.late_stores && !stores_may_be_late(kernel, schedule))
     return "elements are stored late where the last sweep stores them and nothing else";
   return {};
 }
 
 Reason verify_cpu(const ContractSchedule& schedule, const Kernel&) {
-  return schedule.loop == MainLoop::cpu ? "" : "the main loop is a GPU's";
+  if (schedule.loop != MainLoop::cpu) return "the main loop is a GPU's";
+  if (schedule.micro_m < 1 || schedule.micro_m > kMostUnrolled) return "a micro-kernel has 1 to 16 rows";
+  const int least = std::min({schedule.tile_m, schedule.tile_n, schedule.tile_k});
+  if (least < kWidestVector || std::max({schedule.tile_m, schedule.tile_n, schedule.tile_k}) > kMostOfTile)
+    return "a tile has 16 to 4096 rows, columns and steps";
+  if (schedule.tile_n % kWidestColumns != 0) return "a tile has whole micro-kernels of columns";
+  return {};
 }
 
 Reason verify_cpu(const AttendSchedule& schedule, const Kernel&) {
-  return schedule.loop == MainLoop::cpu ? "" : "the main loop is a GPU's";
+  if (schedule.loop != MainLoop::cpu) return "the main loop is a GPU's";
+  if (schedule.tile_q < 1 || schedule.tile_q > kMostOfTile || schedule.tile_kv < 1 || schedule.tile_kv > kMostOfTile)
+    return "a tile has 1 to 4096 queries and keys";
+  return {};
 }
 
 bool is_of_class(const Schedule& schedule, ir::KernelClass kernel_class) {

@@ -123,8 +123,8 @@ class CpuBackend final : public Backend {
   void launch(const LaunchCall& launch, void*) const override {
     const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
     const Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
-    run_tasks(kernel.function, arguments, launch.grid, target_.threads);
-    if (kernel.finish) run_tasks(kernel.finish, arguments, launch.finish_grid, target_.threads);
+    run_tasks(kernel.function, arguments, launch.function.grid, target_.threads);
+    if (kernel.finish) run_tasks(kernel.finish, arguments, launch.finish.grid, target_.threads);
   }
 
   void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes).release(); }

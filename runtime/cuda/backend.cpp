@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/graph.h"
+#include "runtime/cuda/tensor_map.h"
 #include "runtime/small_array.h"
 
 namespace tenon::runtime::cuda {
@@ -130,8 +131,9 @@ class CudaBackend final : public Backend {
     if (!device_) return nullptr;
     const CurrentContext current(*device_);
     auto kernel = std::make_shared<CudaKernel>(device_, binary.entry);
-    kernel->function = kernel->module.function(source.entry, static_cast<std::size_t>(source.launch.shared_bytes));
-    if (!source.finish_entry.empty()) kernel->finish = kernel->module.function(source.finish_entry, 0);
+    kernel->function = function_of(kernel->module, source.entry, source.launch, kernel->resident_blocks);
+    if (!source.finish_entry.empty())
+      kernel->finish = function_of(kernel->module, source.finish_entry, source.finish, kernel->finish_resident_blocks);
     kernel->name = source.entry;
     return kernel;
   }
@@ -145,25 +147,13 @@ class CudaBackend final : public Backend {
   void launch(const LaunchCall& launch, void* stream) const override {
     const auto& kernel = static_cast<const CudaKernel&>(*launch.kernel);
     const CurrentContext current(device());
-    SmallArray<void*> arguments(launch.pointers.size() + launch.dims.size());
-    std::size_t count = 0;
-    // The driver copies each argument from the address given: the spans hold them already.
-    for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
-    for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
-    LaunchConfig config;
-    config.grid = {blocks(launch.grid, kernel.name), 1, 1};
-    config.block = {static_cast<unsigned>(launch.block), 1, 1};
-    config.dynamic_shared_bytes = static_cast<unsigned>(launch.shared_bytes);
-    config.programmatic_dependent = launch.early;
-    cuda::launch(device_->driver(), kernel.function, config, static_cast<StreamHandle>(stream), arguments.data(),
-                 kernel.name);
-    if (kernel.finish == nullptr) return;
-    LaunchConfig finish;
-    finish.grid = {blocks(launch.finish_grid, kernel.name), 1, 1};
-    finish.block = {static_cast<unsigned>(launch.finish_block), 1, 1};
-    finish.programmatic_dependent = launch.finish_early;
-    cuda::launch(device_->driver(), kernel.finish, finish, static_cast<StreamHandle>(stream), arguments.data(),
-                 kernel.name);
+    call(kernel.function, launch.function, launch, kernel.name, stream);
+    if (kernel.finish != nullptr) call(kernel.finish, launch.finish, launch, kernel.name, stream);
+  }
+
+  EncodedTensorMap encode(const codegen::TensorMap& map, const Bindings& bindings) const override {
+    device();
+    return cuda::encode(driver(), map, bindings);
   }
 
   void* allocate(std::size_t bytes) const override {
@@ -240,6 +230,40 @@ class CudaBackend final : public Backend {
     return *device_;
   }
   const Driver& driver() const { return device_->driver(); }
+
+  FunctionHandle function_of(const Module& module, const std::string& entry, const codegen::LaunchRule& rule,
+                             std::int64_t& resident) const {
+    FunctionHandle function = module.function(entry, static_cast<std::size_t>(rule.shared_bytes));
+    if (!rule.resident) return function;
+    LaunchConfig config;
+    config.block = {static_cast<unsigned>(rule.block), 1, 1};
+    config.dynamic_shared_bytes = static_cast<unsigned>(rule.shared_bytes);
+    config.cluster = {static_cast<unsigned>(rule.cluster), 1, 1};
+    resident = resident_blocks(*device_, function, config);
+    return function;
+  }
+
+  void call(FunctionHandle function, const FunctionCall& how, const LaunchCall& launch, const std::string& name,
+            void* stream) const {
+    SmallArray<void*> arguments(launch.pointers.size() + launch.dims.size() + how.tensor_maps.size());
+    SmallArray<TensorMap> maps(how.tensor_maps.size());
+    std::size_t count = 0;
+    // The driver copies each argument from the address given: the spans hold them already.
+    for (void* const& pointer : launch.pointers) arguments[count++] = const_cast<void**>(&pointer);
+    for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      const EncodedTensorMap& encoded = how.tensor_maps[i];
+      maps[i] = at_address(driver(), encoded, launch.pointers[encoded.pointer]);
+      arguments[count++] = &maps[i];
+    }
+    LaunchConfig config;
+    config.grid = {blocks(how.grid, name), 1, 1};
+    config.block = {static_cast<unsigned>(how.block), 1, 1};
+    config.dynamic_shared_bytes = static_cast<unsigned>(how.shared_bytes);
+    config.programmatic_dependent = how.early;
+    cuda::launch(driver(), function, config, static_cast<StreamHandle>(stream), arguments.data(), name);
+  }
+
   static DevicePointer address(const void* memory) { return reinterpret_cast<DevicePointer>(memory); }
 
   std::shared_ptr<const Nvrtc> nvrtc_;

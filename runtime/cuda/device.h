@@ -205,6 +205,9 @@ struct LaunchConfig {
   bool programmatic_dependent = false;  ///< may begin before the stream's previous kernel ends (griddepcontrol.wait)
 };
 
+/// How many blocks of `config` the device runs at once, in whole clusters. The device's context must be current.
+std::int64_t resident_blocks(const Device& device, FunctionHandle function, const LaunchConfig& config);
+
 /// Puts the kernel on `stream` and returns. `arguments` points at each argument in order. A grid without blocks
 /// launches nothing. The device's context must be current on this thread. `name` is for the message of Error(launch).
 void launch(const Driver& driver, FunctionHandle function, const LaunchConfig& config, StreamHandle stream,

@@ -97,6 +97,7 @@ void bind_memory_functions(const Binder& bind, Driver& driver) {
   bind(driver.memset_d32_async, "cuMemsetD32Async");
   bind(driver.pointer_get_attribute, "cuPointerGetAttribute");
   bind(driver.tensor_map_encode_tiled, "cuTensorMapEncodeTiled");
+  bind(driver.tensor_map_replace_address, "cuTensorMapReplaceAddress");
 }
 
 void bind_launch_functions(const Binder& bind, Driver& driver) {
@@ -106,6 +107,7 @@ void bind_launch_functions(const Binder& bind, Driver& driver) {
   bind(driver.func_get_attribute, "cuFuncGetAttribute");
   bind(driver.func_set_attribute, "cuFuncSetAttribute");
   bind(driver.occupancy_max_active_blocks_per_multiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  bind(driver.occupancy_max_active_clusters, "cuOccupancyMaxActiveClusters");
   bind(driver.launch_kernel, "cuLaunchKernel");
   bind(driver.launch_kernel_ex, "cuLaunchKernelEx");
   bind(driver.stream_begin_capture, "cuStreamBeginCapture");

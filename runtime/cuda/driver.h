@@ -258,6 +258,7 @@ struct Driver {
   Result (*func_set_attribute)(FunctionHandle, FunctionAttribute, int value) = nullptr;
   Result (*occupancy_max_active_blocks_per_multiprocessor)(int* blocks, FunctionHandle, int block_size,
                                                            std::size_t dynamic_shared_bytes) = nullptr;
+  Result (*occupancy_max_active_clusters)(int* clusters, FunctionHandle, const LaunchParameters*) = nullptr;
 
   Result (*launch_kernel)(FunctionHandle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared_bytes, StreamHandle, void** arguments,
@@ -280,6 +281,7 @@ struct Driver {
                                     const std::uint64_t* extents, const std::uint64_t* strides_bytes,
                                     const std::uint32_t* box, const std::uint32_t* element_strides, TensorMapInterleave,
                                     TensorMapSwizzle, TensorMapL2Promotion, TensorMapFill) = nullptr;
+  Result (*tensor_map_replace_address)(TensorMap*, void* address) = nullptr;
 };
 
 /// Opens the driver and initialises it. Throws Error(no_device) where there is none, where it serves no GPU, or where

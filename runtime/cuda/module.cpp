@@ -123,6 +123,26 @@ int Module::blocks_per_sm(FunctionHandle function, int threads, std::size_t dyna
   return blocks;
 }
 
+std::int64_t resident_blocks(const Device& device, FunctionHandle function, const LaunchConfig& config) {
+  const Driver& driver = device.driver();
+  int count = 0;
+  if (config.cluster.x <= 1) {
+    check(driver,
+          driver.occupancy_max_active_blocks_per_multiprocessor(&count, function, static_cast<int>(config.block.x),
+                                                                config.dynamic_shared_bytes),
+          "asking how many blocks fit a multiprocessor");
+    return std::int64_t{count} * device.info().sm_count;
+  }
+  LaunchAttribute cluster{LaunchAttribute::Id::cluster_dimension, {}, {}};
+  cluster.value.cluster[0] = config.cluster.x;
+  cluster.value.cluster[1] = cluster.value.cluster[2] = 1;
+  const LaunchParameters parameters{
+      {config.cluster.x, 1, 1}, {config.block.x, 1, 1}, config.dynamic_shared_bytes, nullptr, &cluster, 1};
+  check(driver, driver.occupancy_max_active_clusters(&count, function, &parameters),
+        "asking how many clusters fit the device");
+  return std::int64_t{count} * config.cluster.x;
+}
+
 void launch(const Driver& driver, FunctionHandle function, const LaunchConfig& config, StreamHandle stream,
             void** arguments, std::string_view name) {
   if (config.grid.x == 0 || config.grid.y == 0 || config.grid.z == 0) return;

@@ -52,9 +52,9 @@ std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays)
 std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltLaunch& built, bool cpu) {
   for (const runtime::PreparedLaunch& launch : record.launches)
     if (launch.built == &built && cpu)
-      return fmt::format("tasks {}", launch.grid);
+      return fmt::format("tasks {}", launch.function.grid);
     else if (launch.built == &built)
-      return fmt::format("grid ({}, 1, 1) block {} shared {}", launch.grid, built.source.launch.block,
+      return fmt::format("grid ({}, 1, 1) block {} shared {}", launch.function.grid, built.source.launch.block,
                          built.source.launch.shared_bytes);
   return "nothing to launch at these sizes";
 }

@@ -96,15 +96,15 @@ class Tuning {
   Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltLaunch> kernel) const {
     auto plan = std::make_shared<runtime::BuiltPlan>(*record_.built);
     plan->launches[planned] = std::move(kernel);
-    Variant variant{runtime::make_record(executable_.plan, std::move(plan), record_.bindings), nullptr};
+    Variant variant{runtime::make_record(backend_, executable_.plan, std::move(plan), record_.bindings), nullptr};
     for (const runtime::PreparedLaunch& launch : variant.record.launches)
       if (launch.planned == planned) variant.launch = &launch;
     return variant;
   }
 
   void run_once(const runtime::LaunchRecord& record) const {
-    const runtime::HeldArena arena(executable_.arenas, record.arena_bytes, nullptr);
-    executable_.put(record, inputs_, outputs_, arena.get(), nullptr);
+    const runtime::Workspace workspace(executable_.arenas, record, nullptr);
+    executable_.put(record, inputs_, outputs_, workspace, nullptr);
     backend_.synchronize(nullptr);
   }
 
@@ -121,10 +121,10 @@ class Tuning {
 
   // The kernel's time alone, its operands as the run before it left them.
   double time(const Variant& variant, double seconds) const {
-    const runtime::HeldArena arena(executable_.arenas, variant.record.arena_bytes, nullptr);
-    executable_.put(variant.record, inputs_, outputs_, arena.get(), nullptr);
+    const runtime::Workspace workspace(executable_.arenas, variant.record, nullptr);
+    executable_.put(variant.record, inputs_, outputs_, workspace, nullptr);
     const runtime::Stopwatch watch(backend_, seconds, settings_.flush_bytes);
-    const auto launch = [&] { executable_.launch_kernel(*variant.launch, inputs_, outputs_, arena.get(), nullptr); };
+    const auto launch = [&] { executable_.launch_kernel(*variant.launch, inputs_, outputs_, workspace, nullptr); };
     return 1e3 * watch(launch).median;
   }
 

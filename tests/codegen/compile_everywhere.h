@@ -18,6 +18,16 @@ inline const char* const kArchitectures[] = {"sm_75", "sm_80", "sm_90a", "sm_100
 /// The target of `arch` with typical numbers.
 inline codegen::Target cuda_target_for(const std::string& arch) { return codegen::cuda_target(arch); }
 
+/// Expects no error for `target`, and no more dynamic shared memory than it has. Registers may spill.
+inline void expect_compiles(const codegen::Source& source, const codegen::Target& target) {
+  EXPECT_LE(source.launch.shared_bytes, target.shared_memory_per_block) << source.text;
+  try {
+    runtime::cuda::compile(*installed_nvrtc(), source.text, source.entry, target.arch);
+  } catch (const Error& error) {
+    ADD_FAILURE() << error.what() << "\n" << source.text;
+  }
+}
+
 /// Expects no error, no warning and no spill on any of `architectures` that the installed NVRTC knows; does nothing
 /// where there is none.
 inline void expect_compiles_for(const codegen::Source& source, const std::vector<std::string>& architectures) {

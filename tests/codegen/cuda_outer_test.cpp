@@ -59,12 +59,12 @@ const Target kTarget = test::cuda_target_for("sm_90a");
 
 TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
   const auto schedule_of = [](int columns) { return print(norm_backward(columns, kTarget).schedule); };
-  EXPECT_EQ(
-      schedule_of(1024),
-      "reduce team=block threads=128 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=1056 stages=1");
+  EXPECT_EQ(schedule_of(1024),
+            "reduce team=block threads=128 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=1056 "
+            "stages=1 least_blocks=8");
   EXPECT_EQ(schedule_of(4096),
             "reduce team=block threads=256 vector=8 keep=registers elements=16 cut=persistent_blocks blocks=264 "
-            "stages=2 streaming");
+            "stages=2 streaming least_blocks=2");
 }
 
 // Of two reductions over the rows one block on a multiprocessor does not keep up, and there are no bulk copies before
@@ -73,15 +73,15 @@ TEST(CudaOuter, OneBlockWhereRowsComeWhole) {
   const auto schedule_of = [](const Target& target) { return print(rms_norm_backward(target).schedule); };
   EXPECT_EQ(schedule_of(kTarget),
             "reduce team=block threads=512 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=132 "
-            "stages=2 bulk streaming keep_reads");
+            "stages=2 bulk streaming keep_reads least_blocks=1");
   Target without = kTarget;
   without.may.bulk_copies = false;
   EXPECT_EQ(schedule_of(without),
             "reduce team=block threads=128 vector=8 keep=registers elements=32 cut=persistent_blocks blocks=264 "
-            "stages=2 streaming");
+            "stages=2 streaming least_blocks=2");
   EXPECT_EQ(schedule_of(test::cuda_target_for("sm_80")),
             "reduce team=block threads=128 vector=8 keep=registers elements=32 cut=persistent_blocks blocks=216 "
-            "stages=2 streaming");
+            "stages=2 streaming least_blocks=2");
 }
 
 // Of 32 threads, fewer blocks than threads would allow: the compiler warns of more.
@@ -163,7 +163,7 @@ TEST(CudaOuter, PartsOfBlocksAreCombinedByAFewThreads) {
   test::expect_lines(long_rows.text,
                      {"store<8, 4>((float*)scratch + blockIdx.x * 4096 + r0, a", "_finish(", "combine_at_once<264, 8>(",
                       "combine_at_once<264, 8>(", "reduce_columns<32, 256>("});
-  EXPECT_EQ(long_rows.finish_block, 256);
+  EXPECT_EQ(long_rows.finish.block, 256);
   const Source short_rows = emit_cuda(norm_backward(1024, kTarget), kTarget);
   test::expect_lines(short_rows.text, {"combine_at_once<1056, 32>(", "reduce_columns<32, 1024>("});
 }

@@ -156,14 +156,15 @@ TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});
   b.store(y, Index(0), b.reduce(Op::sum, b.load(x, Index::axis(0)), DType::f32));
   const Source source = emitted(b.kernel);
-  EXPECT_EQ(print(b.kernel.schedule), "reduce team=block threads=512 vector=4 unroll=8 cut=splits parts=264");
+  EXPECT_EQ(print(b.kernel.schedule),
+            "reduce team=block threads=512 vector=4 unroll=8 cut=splits parts=264 finish=block");
   test::expect_lines(
       source.text,
       {"const int part = blockIdx.x % 264;", "for (int block = begin + member * 4; block < end;",
        "for (int tile = block; tile < stop;", "if (member == 0) {", "((float*)scratch)[part] = p1;", "reduce_finish(",
        "combine_parts<264, 256>((float*)scratch, 1, member, float(0.0f),", "if (member == 0) out0[0] = v1;"});
   EXPECT_EQ(source.launch.grid_x.evaluate({}), 264);
-  EXPECT_EQ(source.finish_grid.evaluate({}), 1);
+  EXPECT_EQ(source.finish.grid_x.evaluate({}), 1);
   EXPECT_EQ(source.scratch_bytes.evaluate({}), 264 * 16);
 }
 
@@ -177,10 +178,11 @@ TEST(CudaReduce, TeamsFitTheRow) {
   EXPECT_EQ(schedule_of(64), "reduce team=warp threads=128 lanes=4 vector=8 keep=registers elements=16");
   EXPECT_EQ(schedule_of(100), "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16");
   EXPECT_EQ(schedule_of(4096), "reduce team=block threads=128 vector=8 keep=registers elements=32");
-  EXPECT_EQ(schedule_of(4097), "reduce team=block threads=128 vector=8 peeled keep=registers elements=32");
+  EXPECT_EQ(schedule_of(4097),
+            "reduce team=block threads=128 vector=8 peeled keep=registers elements=32 least_blocks=1");
   EXPECT_EQ(schedule_of(50257),
             "reduce team=block threads=512 vector=8 peeled keep=shared elements=104 shared=104 least_blocks=2");
-  EXPECT_EQ(schedule_of(rows), "reduce team=block threads=512 vector=8 peeled unroll=4");
+  EXPECT_EQ(schedule_of(rows), "reduce team=block threads=512 vector=8 peeled unroll=4 least_blocks=1");
 }
 
 // The kernel of a graph with the first of its candidates that `wanted` takes.

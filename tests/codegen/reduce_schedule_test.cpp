@@ -127,20 +127,24 @@ TEST(ReduceSchedule, ThreadsHoldMoreOfOddRows) {
             "reduce team=block threads=64 vector=8 peeled keep=registers elements=32 least_blocks=20");
   EXPECT_EQ(norm("bf16", 8191),
             "reduce team=block threads=256 vector=8 peeled keep=registers elements=32 least_blocks=5");
-  EXPECT_EQ(norm("f32", 1023), "reduce team=block threads=128 vector=4 peeled keep=registers elements=8");
-  EXPECT_EQ(norm("f32", 4095), "reduce team=block threads=256 vector=4 peeled keep=registers elements=16");
+  EXPECT_EQ(norm("f32", 1023),
+            "reduce team=block threads=128 vector=4 peeled keep=registers elements=8 least_blocks=1");
+  EXPECT_EQ(norm("f32", 4095),
+            "reduce team=block threads=256 vector=4 peeled keep=registers elements=16 least_blocks=1");
 }
 
 // The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
 TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
-  EXPECT_EQ(chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=8 streaming_loads");
+  EXPECT_EQ(
+      chosen("x: bf16[16384, 4097]) { y = sum(x, axis=0)"),
+      "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=8 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: f32[16384, 4097]) { y = sum(x, axis=0)"),
-            "reduce team=column threads=256 vector=4 peeled unroll=8 cut=splits parts=8");
+            "reduce team=column threads=256 vector=4 peeled unroll=8 cut=splits parts=8 least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[65536, 257]) { y = sum(x, axis=0)"),
-            "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=96 streaming_loads");
+            "reduce team=column threads=256 vector=8 peeled unroll=8 cut=splits parts=96 finish=warp streaming_loads "
+            "least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
-            "reduce team=column threads=256 vector=1 unroll=16 cut=splits parts=8");
+            "reduce team=column threads=256 vector=1 unroll=16 cut=splits parts=8 finish=warp");
 }
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
@@ -157,17 +161,17 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce team=block threads=512 vector=8 peeled streaming_loads");
+            "reduce team=block threads=512 vector=8 peeled streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = sum(x, axis=1)"),
-            "reduce team=block threads=512 vector=4 peeled unroll=2 streaming_loads");
+            "reduce team=block threads=512 vector=4 peeled unroll=2 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = argmax(x, axis=1)"),
-            "reduce team=block threads=256 vector=4 peeled unroll=4 streaming_loads");
+            "reduce team=block threads=256 vector=4 peeled unroll=4 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[16384, 4096]) { y = logsumexp(x, axis=[1])"),
             "reduce team=block threads=128 vector=8 keep=registers elements=32 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
-            "reduce team=block threads=128 vector=8 peeled unroll=4");
+            "reduce team=block threads=128 vector=8 peeled unroll=4 least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),
-            "reduce team=block threads=128 vector=8 peeled unroll=4");
+            "reduce team=block threads=128 vector=8 peeled unroll=4 least_blocks=1");
   const auto text_of = [](const std::string& graph) {
     const Target target = test::cuda_target_for("sm_90a");
     const ir::Plan plan = ir::make_plan(ir::parse(graph), {});
@@ -189,7 +193,7 @@ TEST(ReduceSchedule, OneSweepOverLongRowsReadsThemAsTheyCome) {
                   "], t: i64[64]) { y = cross_entropy(cast(x, dtype=f32), t, reduction=\"none\")");
   };
   EXPECT_EQ(loss("50304"), "reduce team=block threads=512 vector=8 online unroll=4");
-  EXPECT_EQ(loss("50257"), "reduce team=block threads=256 vector=8 peeled online unroll=4");
+  EXPECT_EQ(loss("50257"), "reduce team=block threads=256 vector=8 peeled online unroll=4 least_blocks=1");
 }
 
 }  // namespace

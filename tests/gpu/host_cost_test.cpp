@@ -61,7 +61,7 @@ class BareLaunches {
       Call call;
       call.function =
           modules_.back().function(built.source.entry, static_cast<std::size_t>(built.source.launch.shared_bytes));
-      call.grid = static_cast<unsigned>(launch.grid);
+      call.grid = static_cast<unsigned>(launch.function.grid);
       call.block = static_cast<unsigned>(built.source.launch.block);
       call.shared = static_cast<unsigned>(built.source.launch.shared_bytes);
       call.pointers = launch.pointers.size();
@@ -69,8 +69,8 @@ class BareLaunches {
       calls_.push_back(call);
       if (built.source.finish_entry.empty()) continue;
       call.function = modules_.back().function(built.source.finish_entry, 0);
-      call.grid = static_cast<unsigned>(launch.finish_grid);
-      call.block = static_cast<unsigned>(built.source.finish_block);
+      call.grid = static_cast<unsigned>(launch.finish.grid);
+      call.block = static_cast<unsigned>(built.source.finish.block);
       call.shared = 0;
       calls_.push_back(std::move(call));
     }

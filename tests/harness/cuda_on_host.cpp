@@ -155,7 +155,7 @@ class HostKernel final : public runtime::LoadedKernel {
     const std::lock_guard lock(one_at_a_time);
     run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, pointers, dims);
     if (!source_.finish_entry.empty())
-      run(source_.finish_entry, finish_blocks, source_.finish_block, 1, pointers, dims);
+      run(source_.finish_entry, finish_blocks, source_.finish.block, 1, pointers, dims);
   }
 
  private:
@@ -185,7 +185,7 @@ class HostBackend final : public runtime::Backend {
   std::string disassemble(const codegen::Source&) const override { return {}; }
   void launch(const runtime::LaunchCall& launch, void*) const override {
     static_cast<const HostKernel&>(*launch.kernel)
-        .run(launch.grid, launch.finish_grid, {launch.pointers.begin(), launch.pointers.end()},
+        .run(launch.function.grid, launch.finish.grid, {launch.pointers.begin(), launch.pointers.end()},
              {launch.dims.begin(), launch.dims.end()});
   }
 
@@ -214,7 +214,7 @@ void run_cuda_on_host(const codegen::Source& source, const std::vector<void*>& p
   std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
   std::vector<void*> with_scratch = pointers;
   if (!source.finish_entry.empty()) with_scratch.push_back(scratch.data());
-  kernel.run(source.launch.grid_x.evaluate(bindings), source.finish_grid.evaluate(bindings), with_scratch, dims);
+  kernel.run(source.launch.grid_x.evaluate(bindings), source.finish.grid_x.evaluate(bindings), with_scratch, dims);
 }
 
 std::shared_ptr<const runtime::Backend> cuda_on_host_backend() { return std::make_shared<const HostBackend>(); }

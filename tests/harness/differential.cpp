@@ -12,6 +12,7 @@
 #include "ir/text/text.h"
 #include "runtime/executable.h"
 #include "src/driver/pipeline.h"
+#include "tests/harness/random_schedule.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {
@@ -149,14 +150,15 @@ Executable executable_of(const ir::Graph& graph, const std::string& target, cons
   return src::make_executable(src::plan(graph, *backend, options), backend, options);
 }
 
-// With a schedule for each kernel that a tuner might find.
+// With another schedule for each kernel.
 Executable executable_with_other_schedules(const ir::Graph& graph, const std::string& target, const Options& options,
-                                           std::uint64_t choice) {
+                                           std::uint64_t choice, Schedules schedules) {
   const auto backend = target.starts_with("sm_") ? src::open_backend(target, options) : backend_of(target);
   const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
   const auto lower = [=](const std::vector<int>& groups, const codegen::Specialization& specialization) {
     std::mt19937_64 engine(choice + static_cast<std::uint64_t>(groups.front()));
     const auto find = [&](const codegen::Kernel& kernel) {
+      if (schedules == Schedules::legal) return std::optional(random_legal_schedule(kernel, backend->target(), engine));
       const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
       return std::optional(candidates[engine() % candidates.size()]);
     };
@@ -198,9 +200,10 @@ Verdict check(const RandomCase& c, const std::string& target, const Options& opt
 }
 
 Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
-                              std::uint64_t choice) {
-  return check(c, target,
-               [&](const ir::Graph& graph) { return executable_with_other_schedules(graph, target, options, choice); });
+                              std::uint64_t choice, Schedules schedules) {
+  return check(c, target, [&](const ir::Graph& graph) {
+    return executable_with_other_schedules(graph, target, options, choice, schedules);
+  });
 }
 
 Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options) {

@@ -28,9 +28,12 @@ Verdict check(const RandomCase& c, const std::string& target, const Options& opt
 /// `check` with fusion on and off: the first difference, or the fused verdict.
 Verdict check_fused_and_unfused(const RandomCase& c, const std::string& target, const Options& options);
 
-/// `check` with another schedule for each kernel, one of those that a tuner tries: which, `choice` says.
+/// Which schedules kernels get: what the heuristics choose, one of those that a tuner tries, or any that is legal.
+enum class Schedules : std::uint8_t { chosen, candidates, legal };
+
+/// `check` with another schedule for each kernel: which, `choice` says.
 Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
-                              std::uint64_t choice);
+                              std::uint64_t choice, Schedules schedules);
 
 /// A smaller case on which `fails` still holds: results dropped, and values replaced by inputs that hold what the
 /// interpreter computes for them.

@@ -5,7 +5,8 @@
 //                        results go around the caches; cpu_avx2, cpu_sse: that without AVX-512, without AVX; sm_90a
 //                        and the like: the kernels are built, and not run
 //   TENON_RANDOM_SIZES   large: graphs beyond the caches, to be built only
-//   TENON_RANDOM_SCHEDULES  1: fused only, each kernel with one of the schedules that a tuner tries for it
+//   TENON_RANDOM_SCHEDULES  1: fused only, each kernel with one of the schedules that a tuner tries for it; 2: with any
+//                        legal schedule
 //   TENON_RANDOM_TRACE   1: print each graph before it runs
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -79,7 +80,7 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
   const auto clock = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   static const std::uint64_t first = setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
   const std::uint64_t count = (setting("TENON_RANDOM_COUNT", 600) + kBatches - 1) / kBatches;
-  const bool schedules = setting("TENON_RANDOM_SCHEDULES", 0) != 0;
+  const auto schedules = static_cast<Schedules>(setting("TENON_RANDOM_SCHEDULES", 0));
   const char* sizes_name = std::getenv("TENON_RANDOM_SIZES");
   const Sizes sizes = sizes_name != nullptr && std::string(sizes_name) == "large" ? Sizes::large : Sizes::small;
   ASSERT_TRUE(built_only || sizes == Sizes::small) << "large graphs are built and not run: TENON_RANDOM_TARGET=sm_90a";
@@ -100,8 +101,8 @@ TEST_P(RandomGraphs, FusedEqualsUnfusedEqualsInterpreter) {
     const RandomCase c = random_case(seed, sizes);
     if (setting("TENON_RANDOM_TRACE", 0)) fmt::print(stderr, "{}", report(c, fmt::format("seed {}", seed)));
     const auto check = [&](const RandomCase& candidate) {
-      return schedules ? check_other_schedules(candidate, target, options, seed)
-                       : check_fused_and_unfused(candidate, target, options);
+      return schedules == Schedules::chosen ? check_fused_and_unfused(candidate, target, options)
+                                            : check_other_schedules(candidate, target, options, seed, schedules);
     };
     const Verdict verdict = check(c);
     tally().add(verdict);

@@ -53,9 +53,9 @@ TEST_F(Winners, AreThoseOfOneKernelAndOneVersion) {
   EXPECT_FALSE(runtime::Tunings(disk(), "tenon 1", true).find(*backend, kernel)) << "anew";
 }
 
-TEST_F(Winners, ThatAreNoCandidatesAnyMoreAreIgnored) {
+TEST_F(Winners, ThatAreNotLegalAreIgnored) {
   const codegen::Kernel kernel = kernel_of("exp");
-  runtime::Tunings(disk(), "tenon 1").keep(*backend, kernel, codegen::MapSchedule{.threads = 7});
+  runtime::Tunings(disk(), "tenon 1").keep(*backend, kernel, codegen::MapSchedule{.vector = 0});
   EXPECT_FALSE(runtime::Tunings(disk(), "tenon 1").find(*backend, kernel));
 }
 

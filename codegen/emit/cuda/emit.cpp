@@ -70,8 +70,9 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.finish_entry = kernel.name + "_finish";
-  source.finish_grid = finisher.grid;
-  source.finish_block = finisher.block;
+  source.finish.grid_x = finisher.grid;
+  source.finish.block = finisher.block;
+  source.finish.dependent = launch.dependent;
   source.scratch_bytes = finisher.scratch_bytes;
   const auto function = [&](const std::string& name, const std::string& bounds, const Writer& text) {
     return function_text(name, bounds, parameters(kernel, true), body_text(kernel, text), launch.dependent);

@@ -39,8 +39,7 @@ class PeeledColumns {
     LaunchRule launch;
     launch.grid_x = (blocks_of(vectors, schedule_.team.columns) + Dim(1)) * Dim(parts_of(schedule_));
     launch.block = schedule_.team.threads;
-    // The compiler rather keeps one load under way, and spills, than it takes a register beyond the 32nd.
-    return finish(kernel_, out_, launch, target_, finisher(rows_), std::max(1, schedule_.occupancy.least));
+    return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
   }
 
  private:

@@ -24,8 +24,6 @@ class ReduceEmitter {
 
  private:
   // The compiler rather spills for a further block than it uses what peeled rows take.
-  int resident() const;
-  int blocks() const;
 
   // ---- sweeps (reduce.cpp) ----
 

@@ -41,7 +41,7 @@ Source ReduceEmitter::emit() {
   launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
   launch.cluster = schedule_.team.cluster;
   launch.block = schedule_.team.threads;
-  if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), resident());
+  if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
   if (schedule_.team.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
@@ -49,19 +49,8 @@ Source ReduceEmitter::emit() {
   if (schedule_.occupancy.most > 0)
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
-  return finish(kernel_, out_, launch, target_, resident());
+  return finish(kernel_, out_, launch, target_, schedule_.occupancy.least);
 }
-
-int ReduceEmitter::resident() const {
-  if (schedule_.occupancy.least > 0) return schedule_.occupancy.least;
-  if (persistent_ != nullptr) {  // all at once, where that leaves a thread 64 registers
-    const int blocks = (persistent_->blocks + target_.multiprocessors - 1) / target_.multiprocessors;
-    return blocks * schedule_.team.threads <= target_.registers_per_block / 64 ? blocks : 0;
-  }
-  return shared_.empty() ? int{schedule_.peeled} : blocks();
-}
-
-int ReduceEmitter::blocks() const { return resident_blocks(kernel_, schedule_, target_); }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
   Points points;

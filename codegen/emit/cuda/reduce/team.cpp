@@ -21,12 +21,12 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
                    : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
 }
 
-// Who finishes a row: a thread where there are many rows, else as many as there are parts for.
+constexpr int kFinishingThreads = 256;  // of a block
+
 Team finishing_team(const Rows& rows) {
-  const std::int64_t count = rows.count.bounds(rows.kernel.symbols).max;
   ReduceSchedule schedule;
-  schedule.team.mapping = count >= 4096 ? RowMapping::thread : count >= 64 ? RowMapping::warp : RowMapping::block;
-  schedule.team.threads = 256;
+  schedule.team.mapping = finish_of(rows.schedule);
+  schedule.team.threads = kFinishingThreads;
   return team_of(schedule);
 }
 
@@ -157,7 +157,7 @@ Finisher finisher(const Rows& rows) {
   Finisher result;
   const Team team = finishing_team(rows);
   const Sweep& sweep = rows.rounds.sweeps[0];
-  result.block = 256;
+  result.block = kFinishingThreads;
   result.grid = blocks_of(rows.count, team.rows);
   result.scratch_bytes =
       rows.count * Dim(static_cast<std::int64_t>(kPartialBytes * sweep.reduces.size()) * parts_of(rows.schedule));

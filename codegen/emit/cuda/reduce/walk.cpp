@@ -9,11 +9,7 @@
 #include "codegen/emit/cuda/text/spell.h"
 
 namespace tenon::codegen::cuda {
-namespace {
-
-constexpr int kUnrolledShared = 2;  // what a row has in shared memory is many vectors: a loop, not a page of text
-
-}  // namespace
+namespace {}  // namespace
 
 Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
     : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
@@ -101,7 +97,7 @@ int Walk::open_elements() {
 }
 
 int Walk::open_shared() {
-  out_.line(fmt::format("#pragma unroll {}", kUnrolledShared));
+  out_.line(fmt::format("#pragma unroll {}", std::get<InShared>(rows_.schedule.keep).unroll));
   out_.open(fmt::format("for (int c = 0; c < {}; ++c) {{", shared_));
   return open_chunks(fmt::format("{} + c * {}", first(), step_));
 }

@@ -140,7 +140,7 @@ Source emit_split(Unit& unit, const RowPlan& plan, const Rounds& rounds) {
   source.scratch_bytes =
       point_count(kernel, plan.kept) * Dim(static_cast<std::int64_t>(16 * sweep.reduces.size()) * plan.splits);
   source.finish_entry = kernel.name + "_finish";
-  source.finish_grid = groups;
+  source.finish.grid_x = groups;
 
   const TaskRange range = begin_function(unit, kernel.name, kernel.operands.size() + 1);
   Scope root = root_scope(unit);
@@ -217,8 +217,7 @@ Source emit_reduce(Unit& unit) {
   const Kernel& kernel = unit.kernel;
   const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
   const Rounds rounds = rounds_of(kernel, is_online(schedule));
-  const bool may_split = rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty() && !rounds.sweeps[0].online;
-  const RowPlan plan = plan_rows(kernel, may_split);
+  const RowPlan plan = plan_rows(kernel);
   if (plan.splits > 1) return emit_split(unit, plan, rounds);
   Source source;
   source.launch.grid_x = ceil_div(group_count(kernel, plan), plan.groups);

@@ -6,9 +6,6 @@
 namespace tenon::codegen::simd {
 namespace {
 
-// Of one sum, in registers: the more columns, the more of each page is read while it is at hand.
-constexpr int kMostColumnVectors = 16;
-
 // The longest reduced axis: what a few long rows are cut along.
 int longest(const Kernel& kernel, const std::vector<int>& axes) {
   int best = axes.back();
@@ -20,7 +17,7 @@ int longest(const Kernel& kernel, const std::vector<int>& axes) {
 
 }  // namespace
 
-RowPlan plan_rows(const Kernel& kernel, bool may_split) {
+RowPlan plan_rows(const Kernel& kernel) {
   const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
   RowPlan plan;
   for (int axis = 0; axis < static_cast<int>(kernel.axes.size()); ++axis)
@@ -28,15 +25,10 @@ RowPlan plan_rows(const Kernel& kernel, bool may_split) {
   plan.lanes = std::max(2, schedule.vector);
   plan.columns = !plan.kept.empty() && (schedule.team.mapping == RowMapping::column || plan.reduced.empty());
   plan.streaming = schedule.cache.streaming;
-  plan.vectors = 4;
+  plan.vectors = schedule.in_flight;
   plan.groups = std::max<std::int64_t>(1, schedule.grain);
-  if (plan.columns) {
-    if (may_split) plan.vectors = kMostColumnVectors;
-    const std::int64_t columns = extent_of(kernel, plan.kept.back()).bounds(kernel.symbols).max;
-    while (plan.vectors > 1 && plan.vectors * plan.lanes > columns) plan.vectors /= 2;
-    plan.groups = std::max<std::int64_t>(1, plan.groups / (plan.lanes * plan.vectors));
-  }
-  if (may_split && parts_of(schedule) > 1 && !plan.reduced.empty()) {
+  if (plan.columns) plan.groups = std::max<std::int64_t>(1, plan.groups / (plan.lanes * plan.vectors));
+  if (parts_of(schedule) > 1) {
     plan.splits = parts_of(schedule);
     plan.split_axis = longest(kernel, plan.reduced);
     plan.groups = 1;

@@ -20,7 +20,7 @@ struct RowPlan {
   int split_axis = -1;
 };
 
-RowPlan plan_rows(const Kernel& kernel, bool may_split);
+RowPlan plan_rows(const Kernel& kernel);
 /// Rows, or groups of columns.
 Dim group_count(const Kernel& kernel, const RowPlan& plan);
 
