@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
 namespace {

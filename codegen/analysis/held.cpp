@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "codegen/analysis/uses.h"
 #include "codegen/analysis/vectorize.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
 namespace {

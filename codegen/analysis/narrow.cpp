@@ -2,10 +2,9 @@
 #include "codegen/analysis/narrow.h"
 
 #include <algorithm>
-#include <variant>
 
 #include "codegen/analysis/rounds.h"
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
 namespace {
@@ -13,11 +12,6 @@ namespace {
 constexpr int kMostFactors = 3;  // products and quotients on the way, each of which may double the relative error
 
 bool is_narrow(DType dtype) { return is_real(dtype) && size_of(dtype) <= 2; }
-
-bool is_zero(const Instr& instr) {
-  return instr.kind == InstrKind::literal &&
-         std::visit([](auto value) { return static_cast<double>(value) == 0; }, instr.literal);
-}
 
 bool contains(const std::vector<InstrId>& ids, InstrId id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();

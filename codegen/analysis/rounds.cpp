@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
 namespace {

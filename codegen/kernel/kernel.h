@@ -79,6 +79,25 @@ struct Store {
   InstrId value = -1;
 };
 
+/// The parts of softmax(scores) v, as the planner found them (ir::Attention), in the body of an attend kernel. With s a
+/// function of the scores and of positions, c of a row's maximum:
+///     maximum = max over j of s
+///     weight  = exp(s - c)             (casts aside; exp(s) without a maximum)
+///     sum     = sum over j of weight
+///     mix     = sum over j of p * v, where p is the weight behind `scaling`
+/// What follows mix, maximum and sum varies along batch, i and e only.
+struct Attention {
+  InstrId scores = -1;   ///< contraction of queries and keys
+  InstrId score = -1;    ///< s
+  InstrId maximum = -1;  ///< -1 when there is none
+  InstrId shift = -1;    ///< c; -1 without a maximum
+  InstrId weight = -1;   ///< the exponential
+  InstrId sum = -1;
+  std::vector<InstrId> scaling;  ///< from weight to p, each of the one before it: casts, products, quotients and
+                                 ///< selections against 0, by values of the row or of positions
+  InstrId mix = -1;              ///< contraction of weights and values
+};
+
 /// A buffer argument.
 struct Operand {
   ir::ValueId value = -1;  ///< of the plan's graph
@@ -98,6 +117,7 @@ struct Kernel {
   std::vector<std::string> dims;  ///< symbols that the kernel takes as 64-bit integer parameters, after the pointers
   std::vector<Instr> body;        ///< definition order
   std::vector<Store> stores;
+  Attention attention;      ///< attend only
   Symbols symbols;          ///< with the bounds and divisors of this specialisation
   bool wide_index = false;  ///< some offset may leave 31 bits: compute offsets in 64 bits
   Schedule schedule;
@@ -138,6 +158,9 @@ std::vector<bool> outer_values(const Kernel& kernel);
 
 /// Throws Error(internal) with the kernel printed when it breaks an invariant.
 void verify(const Kernel& kernel);
+/// The part of it for Kernel::attention: that the body computes what its parts are named for
+/// (codegen/kernel/attention.cpp).
+void verify_attention(const Kernel& kernel);
 
 /// The kernel as text: axes, operands, schedule, one instruction a line.
 std::string print(const Kernel& kernel);

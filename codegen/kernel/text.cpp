@@ -88,6 +88,22 @@ std::string right_side(const Kernel& kernel, const Instr& instr) {
   return {};
 }
 
+std::string str(const Attention& attention) {
+  std::string text;
+  const auto add = [&](const char* part, InstrId id) {
+    if (id >= 0) text += fmt::format("{}{} v{}", text.empty() ? "" : ", ", part, id);
+  };
+  add("scores", attention.scores);
+  add("score", attention.score);
+  add("maximum", attention.maximum);
+  add("shift", attention.shift);
+  add("weight", attention.weight);
+  add("sum", attention.sum);
+  for (InstrId id : attention.scaling) add("scaling", id);
+  add("mix", attention.mix);
+  return text;
+}
+
 }  // namespace
 
 bool has_outer(const Kernel& kernel) {
@@ -121,6 +137,7 @@ std::string print(const Kernel& kernel) {
         fmt::format("  v{}: {} = {}\n", i, tenon::name_of(kernel.body[i].dtype), right_side(kernel, kernel.body[i]));
   for (const Store& store : kernel.stores)
     text += fmt::format("  store {} = v{}\n", str(kernel, store.access), store.value);
+  if (kernel.kernel_class == ir::KernelClass::attend) text += fmt::format("  attention {}\n", str(kernel.attention));
   text += fmt::format("  schedule {}\n", print(kernel.schedule));
   return text;
 }
@@ -151,6 +168,7 @@ void verify(const Kernel& kernel) {
     require(store.value >= 0 && static_cast<std::size_t>(store.value) < kernel.body.size(), "a store of no value");
     require(kernel.operands[static_cast<std::size_t>(store.access.operand)].written, "a store to an input");
   }
+  if (kernel.kernel_class == ir::KernelClass::attend) verify_attention(kernel);
 }
 
 }  // namespace tenon::codegen

@@ -3,6 +3,7 @@
 // the group reads becomes a load. One mechanism serves every kernel class.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -48,7 +49,12 @@ struct BodyOptions {
   bool contraction = true;  ///< products and sums may be one fma
 };
 
-/// Fills operands, body, stores and dims of `kernel`, whose axes and symbols are set.
+/// The parts of an attention in the body of its kernel; `combine` gives the instruction of a reduction's or
+/// contraction's result (codegen/lower/attention.cpp).
+Attention attention_in(const Kernel& kernel, const ir::Graph& graph, const ir::Attention& found,
+                       const std::function<InstrId(ir::ValueId)>& combine);
+
+/// Fills operands, body, stores and attention of `kernel`, whose axes and symbols are set.
 void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, const Domain& domain,
                 const BodyOptions& options);
 

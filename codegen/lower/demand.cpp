@@ -53,8 +53,12 @@ class Demand {
     kernel_.stores.push_back({access, value});
   }
 
-  // Puts a value that has a place into the body, stored or not.
-  void compute_at_its_place(ir::ValueId value) { demand(value, places_.at(value), {}); }
+  // The instruction that combines axes to the value, put into the body if no store needs it.
+  InstrId combine(ir::ValueId value) {
+    InstrId id = unrounded(value, places_.at(value), {});
+    while (kernel_.instr(id).axes.empty()) id = kernel_.instr(id).args.at(0);  // a cast of what was summed in f64
+    return id;
+  }
 
  private:
   void add_operand(ir::ValueId value, bool written) {
@@ -515,9 +519,10 @@ void build_body(Kernel& kernel, const ir::Plan& plan, const ir::Group& group, co
   const bool all_empty = std::all_of(group.outputs.begin(), group.outputs.end(), empty);
   for (std::size_t i = 0; i < group.outputs.size(); ++i)
     if (all_empty || !empty(group.outputs[i])) demand.store(group.outputs[i], group.layouts[i]);
-  // Values without columns leave an attention its rows: the second contraction is there all the same.
+  // Values without columns leave an attention its rows: its parts are there all the same.
   if (group.kernel_class == ir::KernelClass::attend)
-    demand.compute_at_its_place(plan.graph.node(group.attention.mix).results[0]);
+    kernel.attention =
+        attention_in(kernel, plan.graph, group.attention, [&](ir::ValueId value) { return demand.combine(value); });
 }
 
 }  // namespace tenon::codegen

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 #include "ir/interpret/numerics.h"
 
 namespace tenon::codegen {

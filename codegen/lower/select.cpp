@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/kernel/uses.h"
 #include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
 
@@ -19,11 +20,6 @@ struct Selection {
 };
 
 bool is_map(const Instr& instr, ir::Op op) { return instr.kind == InstrKind::map && instr.op == op; }
-
-bool is_zero(const Instr& instr) {
-  return instr.kind == InstrKind::literal &&
-         std::visit([](auto v) { return static_cast<double>(v) == 0; }, instr.literal);
-}
 
 bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
 

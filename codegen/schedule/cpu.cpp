@@ -5,8 +5,8 @@
 
 #include "codegen/analysis/dear_values.h"
 #include "codegen/analysis/transpose.h"
-#include "codegen/analysis/uses.h"
 #include "codegen/analysis/vectorize.h"
+#include "codegen/kernel/uses.h"
 #include "codegen/schedule/choices.h"
 
 namespace tenon::codegen {

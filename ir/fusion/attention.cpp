@@ -151,7 +151,7 @@ class Matcher {
                  fmt::format("{} stands between the softmax and the second matmul; only casts, factors and "
                              "masks with 0 commute with the sum over keys",
                              name_of(node.op)));
-      found_.scaling.push_back(graph_.value(value).producer);
+      found_.scaling.push_back({graph_.value(value).producer, *operand});
       if (const ValueId factor = applied(node, *operand); factor >= 0) factors_.push_back(factor);
       value = node.operands[*operand];
     }

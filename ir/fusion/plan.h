@@ -42,6 +42,12 @@ struct Cut {
   Shape extents;
 };
 
+/// A map through which weights pass linearly.
+struct Scaling {
+  NodeId node = -1;
+  std::size_t weights = 0;  ///< the operand that they are
+};
+
 /// The pieces of softmax(scores) v in an attend group. Everything on a path from `scores` to `mix` is in the group.
 struct Attention {
   NodeId scores = -1;    ///< the first matmul: q k'
@@ -51,8 +57,8 @@ struct Attention {
   ValueId maximum = -1;  ///< max of score over j; -1 when there is none
   ValueId weight = -1;   ///< exp(score - shift)
   ValueId sum = -1;      ///< of weight over j
-  std::vector<NodeId> scaling;  ///< maps from weight to the operand of `mix`, in order: casts, and factors and
-                                ///< quotients that are the same along a row (they commute with the sum over j)
+  std::vector<Scaling> scaling;  ///< from weight to the operand of `mix`, in order: casts, and factors, quotients and
+                                 ///< selections against 0 by what is of a row, or known without the scores
 };
 
 /// The numbers by which the planner predicts a kernel's time: launch + max(M, C) + overlap * min(M, C), where M is the

@@ -122,7 +122,8 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
   const InstrId query = build.load(q, head * (c.queries * c.depth) + at(c.depth, i, d));
   const InstrId key =
       build.load(k, kv_head * (c.keys * c.depth) + (c.keys_transposed ? at(c.keys, d, j) : at(c.depth, j, d)));
-  InstrId s = build.contract(d, query, key, wide);
+  codegen::Attention& parts = build.kernel.attention;
+  InstrId s = parts.scores = build.contract(d, query, key, wide);
   s = build.map(Op::mul, {s, build.literal(0.125, wide)});
   if (c.softcap) {
     const InstrId cap = build.literal(30.0, wide);
@@ -144,28 +145,33 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
   if (c.mask == Mask::loaded) seen = build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
   if (seen >= 0) s = build.map(Op::where, {seen, s, build.literal(-kInfinity, wide)});
 
-  const InstrId top = build.reduce_along(j, Op::max, s);
+  parts.score = s;
+  const InstrId top = parts.maximum = build.reduce_along(j, Op::max, s);
   InstrId shift = top;
   const InstrId zero = build.literal(0.0, wide), one = build.literal(1.0, wide);
   if (!c.by_hand) {
     const InstrId empty = build.map(Op::equal, {top, build.literal(-kInfinity, wide)}, DType::bool_);
     shift = build.map(Op::where, {empty, zero, top});
   }
-  const InstrId weight = build.map(Op::exp, {build.map(Op::sub, {s, shift})});
-  const InstrId sum = build.reduce_along(j, Op::sum, weight);
+  parts.shift = shift;
+  const InstrId weight = parts.weight = build.map(Op::exp, {build.map(Op::sub, {s, shift})});
+  const InstrId sum = parts.sum = build.reduce_along(j, Op::sum, weight);
   const InstrId value = build.load(v, kv_head * (c.keys * c.width) + at(c.width, j, e));
   InstrId out;
   if (c.by_hand) {
-    const InstrId p = build.map(Op::cast, {build.map(Op::div, {weight, sum})}, c.dtype);
-    out = build.contract(j, p, value, c.dtype);
+    const InstrId share = build.map(Op::div, {weight, sum}), p = build.map(Op::cast, {share}, c.dtype);
+    parts.scaling = {share, p};
+    out = parts.mix = build.contract(j, p, value, c.dtype);
   } else {
     InstrId p = build.map(Op::cast, {weight}, c.dtype);
+    parts.scaling = {p};
     if (c.dropout) {
       const InstrId keep = build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
       const InstrId scaled = build.map(Op::mul, {p, build.literal(1.25, c.dtype)});
       p = build.map(Op::where, {keep, scaled, build.literal(0.0, c.dtype)});
+      parts.scaling.insert(parts.scaling.end(), {scaled, p});
     }
-    const InstrId product = build.contract(j, p, value, wide);
+    const InstrId product = parts.mix = build.contract(j, p, value, wide);
     const InstrId nothing = build.map(Op::equal, {sum, zero}, DType::bool_);
     out = build.map(Op::cast, {build.map(Op::div, {product, build.map(Op::where, {nothing, one, sum})})}, c.dtype);
   }

@@ -79,6 +79,40 @@ TEST(TensorKernelText, MasksBecomeRangesOfKeys) {
 
 class EveryArchitecture : public testing::TestWithParam<const char*> {};
 
+void expect_no_attention(Kernel kernel, const std::string& why) {
+  try {
+    verify(kernel);
+    ADD_FAILURE() << "was taken, but " << why;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::internal);
+    EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+  }
+}
+
+TEST(AttentionOfAKernel, IsWhatItsBodyComputes) {
+  const Kernel kernel = attention_kernel({.name = "by_hand", .by_hand = true}, codegen::cuda_target("sm_90a"));
+  using Part = InstrId codegen::Attention::*;
+  const auto with = [&](Part part, InstrId id) {
+    Kernel other = kernel;
+    other.attention.*part = id;
+    return other;
+  };
+  const codegen::Attention& parts = kernel.attention;
+  expect_no_attention(with(&codegen::Attention::scores, parts.mix), "is no scores");
+  expect_no_attention(with(&codegen::Attention::mix, -1), "there is no mix");
+  expect_no_attention(with(&codegen::Attention::sum, parts.maximum), "the sum is another reduction");
+  expect_no_attention(with(&codegen::Attention::maximum, -1), "there is a shift where there is a maximum");
+  expect_no_attention(with(&codegen::Attention::shift, parts.sum), "is made of another part");
+  expect_no_attention(with(&codegen::Attention::score, parts.scores), "the maximum is not that of the score");
+  expect_no_attention(with(&codegen::Attention::weight, parts.score), "the weight is no exponential");
+  Kernel unscaled = kernel;
+  unscaled.attention.scaling.clear();
+  expect_no_attention(unscaled, "the scaled weights are not those that are mixed");
+  Kernel skipped = kernel;
+  skipped.attention.scaling.erase(skipped.attention.scaling.begin());
+  expect_no_attention(skipped, "is not linear in the weights");
+}
+
 TEST_P(EveryArchitecture, TakesContractKernels) {
   const Target target = codegen::cuda_target(GetParam());
   for (const MatmulCase& c : matmul_cases()) expect_compiles(c.name, matmul_kernel(c, target), target);

@@ -125,17 +125,22 @@ KernelBuilder attention(const Heads& s) {
   const InstrId q = k.load(k.operand(f, {s.heads, s.queries, s.depth}), h * (s.queries * s.depth) + i * s.depth + d);
   const InstrId keys = k.load(k.operand(f, {s.heads, s.keys, s.depth}), h * (s.keys * s.depth) + j * s.depth + d);
   const InstrId values = k.load(k.operand(f, {s.heads, s.keys, s.width}), h * (s.keys * s.width) + j * s.width + e);
-  InstrId score = k.map(Op::mul, {k.contract(q, keys, {4}, f), k.literal(0.25, f)}, f);
+  codegen::Attention& parts = k.kernel.attention;
+  parts.scores = k.contract(q, keys, {4}, f);
+  InstrId score = k.map(Op::mul, {parts.scores, k.literal(0.25, f)}, f);
   const InstrId lowest = k.literal(-std::numeric_limits<double>::infinity(), f);
   if (s.causal) {
     const InstrId seen = k.map(Op::less_equal, {k.index(j, DType::i64), k.index(i, DType::i64)}, DType::bool_);
     score = k.map(Op::where, {seen, score, lowest}, f);
   }
-  const InstrId most = k.reduce(Op::max, score, {3}, f);
+  parts.score = score;
+  const InstrId most = parts.maximum = k.reduce(Op::max, score, {3}, f);
   const InstrId shift = k.map(Op::where, {k.map(Op::equal, {most, lowest}, DType::bool_), k.literal(0.0, f), most}, f);
-  const InstrId weight = k.map(Op::exp, {k.map(Op::sub, {score, shift}, f)}, f);
-  const InstrId sum = k.reduce(Op::sum, weight, {3}, f);
-  const InstrId mix = k.contract(k.map(Op::div, {weight, sum}, f), values, {3}, f);
+  parts.shift = shift;
+  const InstrId weight = parts.weight = k.map(Op::exp, {k.map(Op::sub, {score, shift}, f)}, f);
+  const InstrId sum = parts.sum = k.reduce(Op::sum, weight, {3}, f);
+  parts.scaling = {k.map(Op::div, {weight, sum}, f)};
+  const InstrId mix = parts.mix = k.contract(parts.scaling[0], values, {3}, f);
   k.store(mix, h * (s.queries * s.width) + i * s.width + e, f, {s.heads, s.queries, s.width});
   k.store(k.map(Op::add, {k.map(Op::log, {sum}, f), shift}, f), h * s.queries + i, f, {s.heads, s.queries});
   return k;

@@ -234,6 +234,17 @@ TEST_P(Regressions, AttentionOfProductsThatAreRoundedToAnotherType) {
   })");
 }
 
+// A cast between the shifted scores and their exponential was once taken for scores without a shift.
+TEST_P(Regressions, AttentionWhoseExponentialsAreWiderThanItsScores) {
+  check(R"(graph wider(q: f16[33, 16], k: f16[16, 100], v: f16[100, 8]) {
+    s = matmul(q, k)
+    m = max(s, axis=-1, keepdims=true)
+    e = exp(cast(sub(s, m), dtype=f32))
+    y = matmul(cast(div(e, sum(e, axis=-1, keepdims=true)), dtype=f16), v)
+    return y, m
+  })");
+}
+
 // The planner's number of a place that a view moves to is made of those of the views behind it: it once overflowed.
 TEST_P(Regressions, APaddedDifferenceOfRows) {
   check(R"(graph padded(x: f16[8, 2, 17]) {

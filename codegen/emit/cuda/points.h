@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/analysis/uses.h"
 #include "codegen/emit/cuda/text/names.h"
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen::cuda {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "codegen/analysis/rounds.h"
-#include "codegen/analysis/uses.h"
 #include "codegen/emit/llvm/ops/ops.h"
+#include "codegen/kernel/uses.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen::simd {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/key_bounds.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
@@ -18,6 +19,7 @@ namespace {
 struct Emission {
   const Kernel& kernel;
   AttendParts parts;
+  std::vector<KeyBound> bounds;
   AttendTiles tiles;
   Names names;
   std::string index;  // the type of offsets
@@ -44,7 +46,7 @@ void emit_function(Writer& out, const Emission& e, const std::string& name, cons
 // The weight w times what varies along the row, rounded as the second contraction's operand is.
 std::string factored(const Emission& e) {
   std::string text = "w";
-  for (const KeyFactor& factor : e.parts.key_factors) {
+  for (const Factor& factor : e.parts.key_factors) {
     const std::string value = value_name(e.kernel, factor.value);
     if (factor.op != ir::Op::where) {
       text = fmt::format("{} {} {}", parenthesized(text), factor.op == ir::Op::div ? "/" : "*", value);
@@ -79,7 +81,7 @@ void emit_result(Writer& out, const Emission& e) {
   points.instrs = p.epilogue;
   points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
   points.held = {p.mix};
-  for (const RowFactor& factor : p.factors) {
+  for (const Factor& factor : p.factors) {
     const std::string value = value_name(e.kernel, factor.value);
     if (factor.op != ir::Op::where) {
       points.held_factor += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
@@ -101,11 +103,11 @@ void emit_result(Writer& out, const Emission& e) {
 // "first_key" and "last_key": the keys that some query of the tile sees, from a multiple of the tile on.
 void emit_range(Writer& out, const Emission& e, const AttendSchedule& schedule) {
   out.line(fmt::format("{} first_key = 0, last_key = {};", e.index, dim_text(extent(e, e.parts.j), e.names)));
-  if (e.parts.bounds.empty()) return;
+  if (e.bounds.empty()) return;
   out.line(fmt::format("const {0} last_query = min(first_query + {1}, ({0}){2}) - 1;", e.index, schedule.tile_q,
                        parenthesized(dim_text(extent(e, e.parts.i), e.names))));
   bool lower = false;
-  for (const KeyBound& bound : e.parts.bounds) {
+  for (const KeyBound& bound : e.bounds) {
     // The query of the tile for which the bound reaches furthest.
     const char* query = (bound.slope > 0) == bound.upper ? "last_query" : "first_query";
     const Dim offset = bound.upper ? bound.offset + 1 : bound.offset;
@@ -120,9 +122,8 @@ void emit_range(Writer& out, const Emission& e, const AttendSchedule& schedule) 
   if (lower) out.line(fmt::format("first_key -= first_key % {};", schedule.tile_kv));
 }
 
-bool grows_with_query(const AttendParts& parts) {
-  return std::any_of(parts.bounds.begin(), parts.bounds.end(),
-                     [](const KeyBound& b) { return b.upper && b.slope > 0; });
+bool grows_with_query(const std::vector<KeyBound>& bounds) {
+  return std::any_of(bounds.begin(), bounds.end(), [](const KeyBound& b) { return b.upper && b.slope > 0; });
 }
 
 void check_weights(const Emission& e) {
@@ -140,8 +141,13 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<AttendSchedule>(kernel.schedule);
   AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
-  const Emission e{kernel,           std::move(parts),   tiles,
-                   names_of(kernel), index_type(kernel), tiles.element.dtype == DType::f64 ? "double" : "float"};
+  const Emission e{kernel,
+                   std::move(parts),
+                   key_bounds(kernel),
+                   tiles,
+                   names_of(kernel),
+                   index_type(kernel),
+                   tiles.element.dtype == DType::f64 ? "double" : "float"};
   check_weights(e);
   const bool mma = tiles.element.tensor_cores;
   const Dim tiles_q = blocks_of(extent(e, e.parts.i), schedule.tile_q);
@@ -152,8 +158,8 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   out.line(
       fmt::format("const u32 tiles_q = {}, tiles_e = {};", dim_text(tiles_q, e.names), dim_text(tiles_e, e.names)));
   // Where later queries see more keys, their tiles come first, so that short tiles fill the end.
-  const char* tile =
-      grows_with_query(e.parts) ? "(tiles_q - 1 - blockIdx.x / tiles_e % tiles_q)" : "(blockIdx.x / tiles_e % tiles_q)";
+  const char* tile = grows_with_query(e.bounds) ? "(tiles_q - 1 - blockIdx.x / tiles_e % tiles_q)"
+                                                : "(blockIdx.x / tiles_e % tiles_q)";
   out.line(fmt::format("const {0} first_query = ({0}){1} * {2};", e.index, tile, schedule.tile_q));
   out.line("const u32 batch = blockIdx.x / (tiles_e * tiles_q);");
   decode_batch(out, kernel, e.parts.batch, "batch");

@@ -4,6 +4,7 @@
 // any weight is computed, nothing is rescaled and the body's own shift, casts and divisions are what runs.
 #include <algorithm>
 
+#include "codegen/analysis/key_bounds.h"
 #include "codegen/emit/llvm/reduce/long_sums.h"
 #include "codegen/emit/llvm/tensor/product.h"
 #include "codegen/lower/parts.h"
@@ -83,7 +84,8 @@ Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
   Value* begin = constant(unit, 0);
   Value* end = count;
   Value* last = b.CreateSub(i1, constant(unit, 1));
-  for (const KeyBound& bound : block.parts.bounds) {
+  const std::vector<KeyBound> bounds = key_bounds(unit.kernel);
+  for (const KeyBound& bound : bounds) {
     Value* i = (bound.slope > 0) == bound.upper ? last : i0;
     Value* limit = b.CreateAdd(b.CreateMul(i, constant(unit, bound.slope)), emit_dim(unit, bound.offset));
     if (bound.upper) {
@@ -92,7 +94,7 @@ Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
       begin = maximum_of(unit, begin, limit);
     }
   }
-  if (block.parts.bounds.empty()) return {block.parts.j, begin, end};
+  if (bounds.empty()) return {block.parts.j, begin, end};
   Value* none = b.CreateICmpSLE(end, begin);
   return {block.parts.j, b.CreateSelect(none, constant(unit, 0), begin), b.CreateSelect(none, count, end)};
 }

@@ -16,5 +16,9 @@ std::vector<InstrId> roots_of(const Store& store);
 std::uint64_t axes_of(const Kernel& kernel, const Store& store);
 /// Instructions whose values occur in the instruction itself: arguments, offsets, guards.
 std::vector<InstrId> operands_of(const Instr& instr);
+/// Where `id` comes from, past casts between reals and roundings; itself when it is neither.
+InstrId behind_casts(const Kernel& kernel, InstrId id);
+/// Whether the instruction is the literal 0.
+bool is_zero(const Instr& instr);
 
 }  // namespace tenon::codegen

@@ -1,7 +1,8 @@
 // See uses.h.
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace tenon::codegen {
 namespace {
@@ -21,6 +22,20 @@ std::vector<InstrId> operands_of(const Instr& instr) {
   append(operands, instr.index.values());
   for (const Guard& guard : instr.guards) append(operands, guard.index.values());
   return operands;
+}
+
+InstrId behind_casts(const Kernel& kernel, InstrId id) {
+  while (true) {
+    const Instr& instr = kernel.instr(id);
+    const bool cast = instr.kind == InstrKind::round || (instr.kind == InstrKind::map && instr.op == ir::Op::cast);
+    if (!cast || !is_real(instr.dtype) || !is_real(kernel.instr(instr.args[0]).dtype)) return id;
+    id = instr.args[0];
+  }
+}
+
+bool is_zero(const Instr& instr) {
+  return instr.kind == InstrKind::literal &&
+         std::visit([](auto value) { return static_cast<double>(value) == 0; }, instr.literal);
 }
 
 std::vector<InstrId> roots_of(const Store& store) {
