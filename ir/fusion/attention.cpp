@@ -121,10 +121,15 @@ class Matcher {
     return integer != nullptr && *integer == 0;
   }
 
+  // A cast from an integer to a real, say, is of something truncated.
+  bool keeps_real(const Node& cast) const {
+    return is_real(graph_.type(cast.operands[0]).dtype) && is_real(graph_.type(cast.results[0]).dtype);
+  }
+
   // The number of the operand of `node` through which the weights pass linearly; nothing for a node that is not linear
   // in them.
   std::optional<std::size_t> linear_operand(const Node& node) const {
-    if (node.op == Op::cast || node.op == Op::div) return 0;
+    if (node.op == Op::div || (node.op == Op::cast && keeps_real(node))) return 0;
     if (node.op == Op::mul) return from_exp(node.operands[0]) ? 0 : 1;
     if (node.op == Op::where && is_zero(node.operands[2])) return 1;
     if (node.op == Op::where && is_zero(node.operands[1])) return 2;
@@ -147,10 +152,11 @@ class Matcher {
       }
       const auto operand = linear_operand(node);
       if (!operand)
-        no_match("not-linear",
-                 fmt::format("{} stands between the softmax and the second matmul; only casts, factors and "
-                             "masks with 0 commute with the sum over keys",
-                             name_of(node.op)));
+        no_match(
+            "not-linear",
+            fmt::format("{} stands between the softmax and the second matmul; only casts between reals, factors and "
+                        "masks with 0 commute with the sum over keys",
+                        name_of(node.op)));
       found_.scaling.push_back({graph_.value(value).producer, *operand});
       if (const ValueId factor = applied(node, *operand); factor >= 0) factors_.push_back(factor);
       value = node.operands[*operand];

@@ -245,6 +245,15 @@ TEST_P(Regressions, AttentionWhoseExponentialsAreWiderThanItsScores) {
   })");
 }
 
+// Weights that are truncated do not commute with the sum over keys: no attention.
+TEST_P(Regressions, AttentionWhoseWeightsAreTruncated) {
+  check(R"(graph truncated(q: f32[33, 16], k: f32[16, 100], v: f32[100, 8]) {
+    p = cast(mul(softmax(matmul(q, k)), 100.0), dtype=i32)
+    y = matmul(cast(p, dtype=f32), v)
+    return y
+  })");
+}
+
 // The planner's number of a place that a view moves to is made of those of the views behind it: it once overflowed.
 TEST_P(Regressions, APaddedDifferenceOfRows) {
   check(R"(graph padded(x: f16[8, 2, 17]) {
