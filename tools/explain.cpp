@@ -51,7 +51,7 @@ nlohmann::ordered_json as_json(const ir::Plan& plan, const std::vector<double>& 
     document["refusals"].push_back({{"producer", refusal.producer},
                                     {"consumer", refusal.consumer},
                                     {"launch", refusal.launch},
-                                    {"rule", refusal.rule},
+                                    {"rule", ir::name_of(refusal.rule)},
                                     {"reason", refusal.reason},
                                     {"bytes", refusal.bytes}});
   return document;

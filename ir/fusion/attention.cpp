@@ -19,7 +19,8 @@ constexpr std::size_t kLookBack = 96;  // nodes looked at to tell a near miss fr
 
 // Why a candidate is no attention; caught in find_attention.
 struct NoMatch {
-  std::string rule, reason;
+  Rule rule = Rule::none;
+  std::string reason;
 };
 
 class Matcher {
@@ -55,9 +56,7 @@ class Matcher {
   }
 
  private:
-  [[noreturn]] void no_match(std::string rule, std::string reason) const {
-    throw NoMatch{"attention-" + std::move(rule), std::move(reason)};
-  }
+  [[noreturn]] void no_match(Rule rule, std::string reason) const { throw NoMatch{rule, std::move(reason)}; }
   std::string name(ValueId value) const {
     const std::string& given = graph_.value(value).name;
     return given.empty() ? fmt::format("a result of {}", name_of(graph_.producer(value).op)) : given;
@@ -153,7 +152,7 @@ class Matcher {
       const auto operand = linear_operand(node);
       if (!operand)
         no_match(
-            "not-linear",
+            Rule::attention_not_linear,
             fmt::format("{} stands between the softmax and the second matmul; only casts between reals, factors and "
                         "masks with 0 commute with the sum over keys",
                         name_of(node.op)));
@@ -186,8 +185,9 @@ class Matcher {
     const Node& reduction = graph_.node(reductions.front());
     if (reductions.size() != 1 || reduction.op != Op::max ||
         stripped(reduction.operands[0]) != stripped(node.operands[0]))
-      no_match("shift", fmt::format("exp takes {} minus something that is not the maximum of it along a row",
-                                    name(node.operands[0])));
+      no_match(Rule::attention_shift,
+               fmt::format("exp takes {} minus something that is not the maximum of it along a row",
+                           name(node.operands[0])));
     found_.score = node.operands[0];
     found_.shift = node.operands[1];
     found_.maximum = reduction.results[0];
@@ -195,7 +195,8 @@ class Matcher {
 
   void find_sum() {
     found_.sum = sum_of(found_.weight);
-    if (found_.sum < 0) no_match("no-sum", "exp of the scores is not summed along a row, so this is no softmax");
+    if (found_.sum < 0)
+      no_match(Rule::attention_no_sum, "exp of the scores is not summed along a row, so this is no softmax");
   }
 
   void find_scores() {
@@ -206,7 +207,7 @@ class Matcher {
             found_.scores = graph_.value(value).producer;
         });
     if (found_.scores < 0)
-      no_match("no-scores", fmt::format("{} does not come from a matmul by maps", name(found_.score)));
+      no_match(Rule::attention_no_scores, fmt::format("{} does not come from a matmul by maps", name(found_.score)));
   }
 
   // How `value` comes from the scores: through their maximum and sum alone, in another way, or not at all.
@@ -236,7 +237,7 @@ class Matcher {
       if (from != Origin::scores) continue;
       const bool condition = graph_.type(factor).dtype == DType::bool_;
       no_match(
-          condition ? "condition" : "factor",
+          condition ? Rule::attention_condition : Rule::attention_factor,
           fmt::format("the weights are {} {}, which depends on their scores one by one; only what is the same for a "
                       "whole row, or known without the scores, commutes with the sum over keys",
                       condition ? "selected by" : "multiplied by", name(stripped(factor))));
@@ -250,8 +251,8 @@ class Matcher {
     const DType first = computed_in(scores.operands[0]);
     for (ValueId value : {scores.operands[1], found_.score, found_.weight, mix.operands[0], mix.operands[1]})
       if (computed_in(value) != first)
-        no_match("types", fmt::format("the scores are computed in {} and {} in {}", name_of(first), name(value),
-                                      name_of(computed_in(value))));
+        no_match(Rule::attention_types, fmt::format("the scores are computed in {} and {} in {}", name_of(first),
+                                                    name(value), name_of(computed_in(value))));
   }
 
   // The nodes on paths from the first matmul to the second, and to the sum (which may divide only afterwards).
@@ -280,11 +281,13 @@ class Matcher {
     if (id == found_.scores || id == found_.mix) return;
     const Kind kind = kind_of(node.op);
     if (kind == Kind::contract)
-      no_match("third-matmul", fmt::format("a third matmul ({}) lies between the two", name(node.results[0])));
+      no_match(Rule::attention_third_matmul,
+               fmt::format("a third matmul ({}) lies between the two", name(node.results[0])));
     if (kind == Kind::reduce && node.results[0] != found_.maximum && node.results[0] != found_.sum)
-      no_match("reduction", fmt::format("{} of the scores is needed besides their maximum and sum", name_of(node.op)));
+      no_match(Rule::attention_reduction,
+               fmt::format("{} of the scores is needed besides their maximum and sum", name_of(node.op)));
     if (kind != Kind::map && kind != Kind::view && kind != Kind::reduce)
-      no_match("node", fmt::format("{} lies between the two matmuls", name_of(node.op)));
+      no_match(Rule::attention_node, fmt::format("{} lies between the two matmuls", name_of(node.op)));
   }
 
   bool holds(NodeId id) const { return std::binary_search(inside_.begin(), inside_.end(), id); }
@@ -300,13 +303,15 @@ class Matcher {
         return context_.live[static_cast<std::size_t>(user)] && !holds(user);
       });
       if (!output && outside == users.end()) continue;
-      no_match("escape", fmt::format("{} {} is also {}, so it would have to be stored: {:.0f} bytes",
-                                     id == found_.scores ? "the score matrix" : "the value", name(value),
-                                     output ? "a result" : fmt::format("used by {}", name_of(graph_.node(*outside).op)),
-                                     context_.bytes[static_cast<std::size_t>(value)]));
+      no_match(Rule::attention_escape,
+               fmt::format("{} {} is also {}, so it would have to be stored: {:.0f} bytes",
+                           id == found_.scores ? "the score matrix" : "the value", name(value),
+                           output ? "a result" : fmt::format("used by {}", name_of(graph_.node(*outside).op)),
+                           context_.bytes[static_cast<std::size_t>(value)]));
     }
     const ValueId v = graph_.node(found_.mix).operands[1];
-    if (holds(graph_.value(v).producer)) no_match("values", "the second matmul's other operand depends on the scores");
+    if (holds(graph_.value(v).producer))
+      no_match(Rule::attention_values, "the second matmul's other operand depends on the scores");
   }
 
   // A constant, or a product of symbols: it is 0 where one of them is, which a kernel is specialised for.
@@ -321,13 +326,11 @@ class Matcher {
   Domain domain() const {
     const Node& mix = graph_.node(found_.mix);
     const Node& scores = graph_.node(found_.scores);
-    if (graph_.type(mix.operands[0]).shape.size() < 2 || graph_.type(mix.operands[1]).shape.size() < 2)
-      no_match("vector", "the second matmul takes a vector");
     if (graph_.type(mix.operands[0]).shape.back().is(1))
-      no_match("one-key", "there is one key: its softmax needs no maximum, and its products no matrix");
+      no_match(Rule::attention_one_key, "there is one key: its softmax needs no maximum, and its products no matrix");
     const Dim& width = graph_.type(mix.results[0]).shape.back();
     if (width.bounds(graph_.symbols).min < 1 && !is_product(width))
-      no_match("width",
+      no_match(Rule::attention_width,
                fmt::format("its {} columns may be none, which would leave the rows without a kernel", width.str()));
     Domain domain{graph_.type(mix.results[0]).shape, 0};
     domain.kept = domain.rank();
@@ -350,30 +353,32 @@ class Matcher {
     const auto only = [&](ValueId value) -> const Layout& {
       const std::vector<Layout>& layouts = needs.computed.at(value);
       if (layouts.size() != 1)
-        no_match("layout", fmt::format("{} is needed at {} different places", name(value), layouts.size()));
+        no_match(Rule::attention_layout,
+                 fmt::format("{} is needed at {} different places", name(value), layouts.size()));
       return layouts.front();
     };
     for (ValueId value : {found_.maximum, found_.sum})
       if (value >= 0) check_reduced(value, axes.extents[static_cast<std::size_t>(key)]);
     for (ValueId value : {found_.maximum, found_.sum})
       if (value >= 0 && covered(only(value), axes) != rows)
-        no_match("row", fmt::format("{} is not one number for each row of the scores", name(value)));
+        no_match(Rule::attention_row, fmt::format("{} is not one number for each row of the scores", name(value)));
     for (ValueId factor : of_row_) check_along_row(factor, needs, keys);
     const ValueId scores = graph_.node(found_.scores).results[0];
     for (ValueId value : {scores, found_.weight})
       if (covered(only(value), axes) != (rows | keys))
-        no_match("domain", fmt::format("{} does not lie on (batch, queries, keys) of the second matmul", name(value)));
+        no_match(Rule::attention_domain,
+                 fmt::format("{} does not lie on (batch, queries, keys) of the second matmul", name(value)));
     const auto parts = segments(only(scores), graph_.type(scores).shape);
     if (!parts || parts->size() < 2 || normalized(parts->back()) != axes.axes(key, key + 1))
-      no_match("keys", "the softmax does not run over the columns of the first matmul");
+      no_match(Rule::attention_keys, "the softmax does not run over the columns of the first matmul");
   }
 
   void check_pointers(const Needs& needs) const {
     int pointers = 0;
     for (const auto& [value, layouts] : needs.read) pointers += context_.pointers[static_cast<std::size_t>(value)];
     if (pointers > context_.options.max_pointers)
-      no_match("operands", fmt::format("one kernel would take {} pointers, the limit is {}", pointers,
-                                       context_.options.max_pointers));
+      no_match(Rule::attention_operands, fmt::format("one kernel would take {} pointers, the limit is {}", pointers,
+                                                     context_.options.max_pointers));
   }
 
   // What is made of a row's maximum or sum, and of the position in the row, is known neither with a key nor behind all.
@@ -382,8 +387,8 @@ class Matcher {
     if (found == needs.computed.end()) return;
     for (const Layout& layout : found->second)
       if (std::any_of(layout.begin(), layout.end(), [&](const Digit& digit) { return (digit.depends & keys) != 0; }))
-        no_match("factor", fmt::format("{} varies along the keys and is made of the row's maximum or sum",
-                                       name(stripped(factor))));
+        no_match(Rule::attention_factor, fmt::format("{} varies along the keys and is made of the row's maximum or sum",
+                                                     name(stripped(factor))));
   }
 
   // The softmax runs over the last axis that has more than one element, and that is the keys.
@@ -399,8 +404,8 @@ class Matcher {
       last = last && shape[i].is(1);
     }
     if (!last || !(count == keys))
-      no_match("axis", fmt::format("{} does not run over the {} keys that the second matmul sums over", name(value),
-                                   keys.str()));
+      no_match(Rule::attention_axis, fmt::format("{} does not run over the {} keys that the second matmul sums over",
+                                                 name(value), keys.str()));
   }
 
   const Context& context_;
@@ -425,7 +430,7 @@ AttentionSearch find_attention(const Context& context) {
       std::vector<NodeId> nodes;
       Attention found = matcher.run(nodes);
       if (std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return taken.count(id) != 0; }))
-        throw NoMatch{"attention-shared", "the score matrix already belongs to another attention"};
+        throw NoMatch{Rule::attention_shared, "the score matrix already belongs to another attention"};
       taken.insert(nodes.begin(), nodes.end());
       search.found.push_back(std::move(found));
       search.nodes.push_back(std::move(nodes));

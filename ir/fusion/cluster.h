@@ -129,9 +129,9 @@ double time_of(const Context& context, const Cluster& cluster, double bytes);
 // ---- legality.cpp ----------------------------------------------------------------------------------------------
 
 struct Verdict {
-  std::string rule;  ///< empty: legal
+  Rule rule = Rule::none;
   std::string reason;
-  bool legal() const { return rule.empty(); }
+  bool legal() const { return rule == Rule::none; }
 };
 
 /// Whether `value` is needed by someone other than the two clusters in question.

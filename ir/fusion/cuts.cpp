@@ -22,22 +22,24 @@ Verdict unmerged(const Context& context, const Partition& partition, Order& orde
   const Cluster& a = partition.at(pair.first);
   const Cluster& b = partition.at(pair.second);
   if (!order.convex(pair.first, pair.second, cluster_successors(partition)))
-    return {"not-convex", "a third kernel needs a result of the first and makes an operand of the second"};
+    return {Rule::not_convex, "a third kernel needs a result of the first and makes an operand of the second"};
   const double apart = time_of(context, a) + time_of(context, b), together = time_of(context, merged);
   const double limit = context.options.max_live_bytes;
   if (together < apart && limit > 0)
     if (const double peak = peak_live_bytes_after(context, partition, order, pair.first, pair.second); peak > limit)
-      return {"live-memory", fmt::format("together they would keep {} of intermediates alive at once, the limit is {}",
-                                         bytes_text(peak), bytes_text(limit))};
+      return {Rule::live_memory,
+              fmt::format("together they would keep {} of intermediates alive at once, the limit is {}",
+                          bytes_text(peak), bytes_text(limit))};
   if (together < apart)
-    return {"not-tried", fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
-                                     "kernels around each at most",
-                                     together, apart, kSiblings)};
+    return {Rule::not_tried,
+            fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
+                        "kernels around each at most",
+                        together, apart, kSiblings)};
   std::string why = "work would be repeated";
   if (merged.persistent && !a.persistent && !b.persistent)
     why = fmt::format("{:.0f} rows would keep only as many blocks busy",
                       context.points(merged.domain, 0, merged.domain.kept));
-  return {"no-gain",
+  return {Rule::no_gain,
           fmt::format("together they are predicted to take {:.1f} us, apart {:.1f} us: {}", together, apart, why)};
 }
 
@@ -106,8 +108,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     const Cluster& b = partition.at(pair.second);
     Cluster merged;
     Verdict verdict = fuse_siblings(context, a, b, merged);
-    if (verdict.rule == "different-domain" || verdict.rule == "other-layout" || verdict.rule == "sibling-contraction")
-      continue;  // never alike
+    if (verdict.rule == Rule::different_domain || verdict.rule == Rule::other_layout) continue;  // never alike
     if (verdict.legal()) verdict = unmerged(context, partition, order, pair, merged);
     double bytes = 0;
     for (ValueId value : values) bytes += context.bytes[static_cast<std::size_t>(value)];

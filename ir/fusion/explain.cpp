@@ -29,7 +29,7 @@ std::string explain(const Plan& plan) {
   const std::vector<std::string> names = fusion::memory_names(plan);
   std::string text;
   for (const Refusal& refusal : plan.refusals) {
-    text += fmt::format("{} [{}]", heading(refusal, names), refusal.rule);
+    text += fmt::format("{} [{}]", heading(refusal, names), name_of(refusal.rule));
     if (refusal.bytes > 0) text += fmt::format(", {}", fusion::bytes_text(static_cast<double>(refusal.bytes)));
     text += fmt::format(": {}\n", refusal.reason);
   }

@@ -39,7 +39,7 @@ int longest_coordinate(const Cluster& cluster) {
 
 Verdict different_domain(const Cluster& a, const Cluster& b) {
   const std::string one = describe(a.domain), other = describe(b.domain);
-  return no("different-domain",
+  return no(Rule::different_domain,
             one == other ? fmt::format("both run over {}, but a point of one needs other points of the other", one)
                          : fmt::format("one runs over {}, the other over {}", one, other));
 }
@@ -61,15 +61,17 @@ Verdict check_places(const Context& context, const Cluster& a, const Cluster& b,
     const std::string of = widest == merged.reads.end() || widest->layouts.size() < 2
                                ? ""
                                : fmt::format(", {} at {}", name(context, widest->value), widest->layouts.size());
-    return no("too-many-places", fmt::format("one kernel would compute or load values again at {} other places{}; the "
-                                             "limit is {}",
-                                             places, of, limit));
+    return no(Rule::too_many_places,
+              fmt::format("one kernel would compute or load values again at {} other places{}; the "
+                          "limit is {}",
+                          places, of, limit));
   }
   const int longest = longest_coordinate(merged);
   if (longest > limit && longest > std::max(longest_coordinate(a), longest_coordinate(b)))
-    return no("too-many-places", fmt::format("a coordinate would be an expression of {} terms, through views that do "
-                                             "not divide; the limit is {}",
-                                             longest, limit));
+    return no(Rule::too_many_places,
+              fmt::format("a coordinate would be an expression of {} terms, through views that do "
+                          "not divide; the limit is {}",
+                          longest, limit));
   return {};
 }
 
@@ -113,19 +115,19 @@ namespace {
 Verdict check_limits(const Context& context, const Cluster& a, const Cluster& b, const NeededElsewhere& elsewhere) {
   const int nodes = a.node_count + b.node_count;
   if (nodes > context.options.max_nodes)
-    return no("too-many-nodes",
+    return no(Rule::too_many_nodes,
               fmt::format("one kernel would compute {} nodes, the limit is {}", nodes, context.options.max_nodes));
   const int depth = a.depth + b.depth, max_depth = 2 * context.options.max_nodes;
   if (depth > max_depth)
-    return no("too-many-nodes",
+    return no(Rule::too_many_nodes,
               fmt::format("one kernel would compute {} nodes and views in turn, the limit is {}", depth, max_depth));
   auto operands = static_cast<int>(a.reads.size() + b.results.size());
   for (const Read& read : b.reads)
     operands += a.find_read(read.value) == nullptr && a.find_result(read.value) == nullptr;
   for (const Result& result : a.results) operands += elsewhere(result.value);
   if (operands > context.options.max_operands)
-    return no("too-many-operands", fmt::format("one kernel would take {} pointers, the limit is {}", operands,
-                                               context.options.max_operands));
+    return no(Rule::too_many_operands, fmt::format("one kernel would take {} pointers, the limit is {}", operands,
+                                                   context.options.max_operands));
   return {};
 }
 
@@ -136,17 +138,17 @@ Verdict fuse_consumer(const Context& context, const Cluster& producer, const Clu
   if (Verdict verdict = check_limits(context, producer, consumer, elsewhere); !verdict.legal()) return verdict;
   if (producer.kernel_class == KernelClass::map) return absorb(context, producer, consumer, elsewhere, merged);
   if (producer.holds_contraction() && consumer.holds_contraction())
-    return no("one-contraction", "a kernel has one contraction, or the two of an attention");
+    return no(Rule::one_contraction, "a kernel has one contraction, or the two of an attention");
   if (consumer.holds_contraction())
-    return no("full-row-needed", "a contraction's operand would need whole reduced rows before its first tile");
+    return no(Rule::full_row_needed, "a contraction's operand would need whole reduced rows before its first tile");
   if (producer.holds_contraction() && consumer.kernel_class == KernelClass::reduce)
-    return no("full-row-needed", "a reduction needs more of the result than one tile of the contraction holds");
+    return no(Rule::full_row_needed, "a reduction needs more of the result than one tile of the contraction holds");
   return extend(context, producer, consumer, elsewhere, merged);
 }
 
 Verdict fuse_siblings(const Context& context, const Cluster& first, const Cluster& second, Cluster& merged) {
-  if (first.holds_contraction() || second.holds_contraction())
-    return no("sibling-contraction", "only maps and reductions share a kernel because they read the same");
+  // Only maps and reductions share a kernel because they read the same.
+  if (first.holds_contraction() || second.holds_contraction()) return different_domain(first, second);
   if (Verdict verdict = check_limits(context, first, second, [](ValueId) { return true; }); !verdict.legal())
     return verdict;
   const bool reduce = first.kernel_class == KernelClass::reduce;

@@ -26,8 +26,8 @@ Verdict extend_along(const Context& context, const Cluster& producer, const Clus
 /// `guest` on the domain of `host`, whose axes it shares by what both read.
 Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged);
 
-/// A refusal: the rule's name, and the reason in words.
-inline Verdict no(std::string rule, std::string reason) { return {std::move(rule), std::move(reason)}; }
+/// A refusal: the rule, and the reason in words.
+inline Verdict no(Rule rule, std::string reason) { return {rule, std::move(reason)}; }
 
 /// The value's own name, or "the result of add".
 std::string name(const Context& context, ValueId value);

@@ -20,20 +20,20 @@ constexpr double kPrologueBytes = 1.1;
 Verdict check_prologue(const Context& context, const Cluster& producer, ValueId value, bool needed_elsewhere) {
   const double elements = std::max(1.0, context.points(producer.domain));
   if (needed_elsewhere)
-    return no("prologue-shared",
+    return no(Rule::prologue_shared,
               fmt::format("{} is an operand of a contraction and is needed elsewhere too", name(context, value)));
   double bytes = 0;
   for (const Read& read : producer.reads) bytes += bytes_of(context, producer, read);
   const double own = context.bytes[static_cast<std::size_t>(value)];
   const double limit = bytes <= kNarrowingBytes * own ? kNarrowingSlots : kPrologueSlots;
   if (producer.slots > limit * elements)
-    return no("prologue-cost",
+    return no(Rule::prologue_cost,
               fmt::format(
                   "{:.3g} instructions an element would be repeated for every tile that loads {}; the limit is {:.0f}",
                   producer.slots / elements, name(context, value), limit));
   if (bytes > kPrologueBytes * own)
-    return no("prologue-bytes", fmt::format("every tile would read {:.0f} bytes in place of the {:.0f} bytes of {}",
-                                            bytes, own, name(context, value)));
+    return no(Rule::prologue_bytes, fmt::format("every tile would read {:.0f} bytes in place of the {:.0f} bytes of {}",
+                                                bytes, own, name(context, value)));
   return {};
 }
 
@@ -68,8 +68,9 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
     }
     for (const Layout& layout : read.layouts) {
       if (is_gathered(layout))
-        return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
-                                                name(context, read.value)));
+        return no(Rule::gathered_table,
+                  fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                              name(context, read.value)));
       if (is_operand(consumer, layout))
         if (Verdict verdict = check_prologue(context, producer, read.value, elsewhere(read.value)); !verdict.legal())
           return verdict;

@@ -136,7 +136,7 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
                     storable_results && !guest.persistent && outer_results(guest) == 0 && length.is_constant() &&
                     reads_along_rows(host);
   if (!fits)
-    return no("different-reduced-axes",
+    return no(Rule::different_reduced_axes,
               describe(a) == describe(b)
                   ? fmt::format("both reduce {} of {}, but in another order of the elements that both read",
                                 extents(a, a.kept, a.rank()), describe(a))
@@ -145,7 +145,7 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
   const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late; });
   const auto sums = static_cast<double>(outer_results(host) + made);
   if ((sums + 1) * static_cast<double>(length.constant()) > context.options.cost.outer_elements)
-    return no("outer-elements",
+    return no(Rule::outer_elements,
               fmt::format("a block that walks the rows {} would keep {:.0f} reductions of {} elements beside one, the "
                           "limit is {:.0f} elements",
                           describe(a), sums, length.str(), context.options.cost.outer_elements));
@@ -163,11 +163,11 @@ Verdict check_axes(const Context& context, const Cluster& host, const Cluster& g
   if (of_outer) {
     if (guest.kernel_class == KernelClass::map && covered(image_of(axes), a) == axis_bits(a, a.kept, a.rank()))
       return {};
-    return no("outer-needed", fmt::format("it needs what is known when all of {} was read", describe(a)));
+    return no(Rule::outer_needed, fmt::format("it needs what is known when all of {} was read", describe(a)));
   }
   if (!storable(host, image_of(axes)))
     return no(
-        "other-layout",
+        Rule::other_layout,
         describe(a) == describe(b)
             ? fmt::format("both run over {}, but a point of one does not need what is at the same point of the other",
                           describe(a))
@@ -184,9 +184,10 @@ bool covers_reduced(const Cluster& host, const AxisMap& axes) {
 // Whether `layout` is made of whole axes of the host, whatever their order.
 Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& layout) {
   if (covered(layout, host.domain)) return {};
-  return no("other-layout", fmt::format("what one makes of the points {} in another order does not run along the axes "
-                                        "{} of the other",
-                                        describe(guest.domain), describe(host.domain)));
+  return no(Rule::other_layout,
+            fmt::format("what one makes of the points {} in another order does not run along the axes "
+                        "{} of the other",
+                        describe(guest.domain), describe(host.domain)));
 }
 
 // `host` with the work of `guest` on the axes given.
@@ -234,8 +235,8 @@ Verdict check_outer_reads(const Context& context, const Cluster& cluster) {
   for (const Read& read : cluster.reads)
     for (const Layout& layout : read.layouts)
       if (!along_rows(domain, layout))
-        return no("outer-reads", fmt::format("{} does not lie along the rows {} over which a block would walk",
-                                             name(context, read.value), describe(domain)));
+        return no(Rule::outer_reads, fmt::format("{} does not lie along the rows {} over which a block would walk",
+                                                 name(context, read.value), describe(domain)));
   return {};
 }
 
@@ -246,10 +247,10 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
     const Result* made = producer.find_result(read.value);
     if (made == nullptr) continue;
     if (is_gathered(read.layouts[0]))
-      return no("gathered-table", fmt::format("{} is indexed by other values, so all of it must be in memory first",
-                                              name(context, read.value)));
+      return no(Rule::gathered_table, fmt::format("{} is indexed by other values, so all of it must be in memory first",
+                                                  name(context, read.value)));
     if (read.layouts.size() != 1 || !is_plain(read.layouts[0]))
-      return no("other-elements",
+      return no(Rule::other_elements,
                 fmt::format("each point needs {} of {}",
                             read.layouts.size() != 1 ? "several elements" : "another element than its own",
                             name(context, read.value)));
@@ -274,7 +275,7 @@ Verdict extend_along(const Context& context, const Cluster& producer, const Clus
   for (const Read& read : consumer.reads)
     if (const Result* made = producer.find_result(read.value))
       if (substitute(read.layouts[0], consumer.domain, axes) != made->layout)
-        return no("other-elements", fmt::format("{} is needed in another layout", name(context, read.value)));
+        return no(Rule::other_elements, fmt::format("{} is needed in another layout", name(context, read.value)));
   if (Verdict verdict = join(context, producer, consumer, axes, order, late, merged); !verdict.legal()) return verdict;
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);

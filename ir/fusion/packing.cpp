@@ -75,16 +75,16 @@ Verdict alone(const Context& context, const Group& group, const Cluster& cluster
   const double own = group.estimate.us - cost.launch_us;
   const double most = kLongest * cost.launch_us;
   if (own > most)
-    return {"pack-long",
+    return {Rule::pack_long,
             fmt::format("takes {:.1f} us beside its launch, a member of a pack at most {:.1f} us", own, most)};
   if (group.kernel_class == KernelClass::map) {
     if (!lies_across(context, cluster)) return {};
-    return {"pack-tile", "reads or writes across its innermost axis, through tiles in shared memory"};
+    return {Rule::pack_tile, "reads or writes across its innermost axis, through tiles in shared memory"};
   }
-  if (!group.outer.empty()) return {"pack-split", "reduces its kept axes too, in two steps"};
+  if (!group.outer.empty()) return {Rule::pack_split, "reduces its kept axes too, in two steps"};
   const double block_us = bytes_us(block_bytes(context, cluster), cost.block_gb_s);
   if (block_us <= cost.launch_us) return {};
-  return {"pack-split", fmt::format("has rows that would take a block {:.1f} us: several share each", block_us)};
+  return {Rule::pack_split, fmt::format("has rows that would take a block {:.1f} us: several share each", block_us)};
 }
 
 struct Unit {
@@ -195,7 +195,7 @@ class Sweep {
     const bool one = alone_[other].legal(), two = alone_[group].legal();
     if (one && two && !meet)
       apart_.push_back(
-          {other, group, group, {"pack-order", "reads what is made only after the results of the other are read"}});
+          {other, group, group, {Rule::pack_order, "reads what is made only after the results of the other are read"}});
     if (one == two || !meet) return;  // neither is small: nobody expects them to be packed
     const std::size_t culprit = one ? group : other;
     apart_.push_back({other, group, culprit, alone_[culprit]});

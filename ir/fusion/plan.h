@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/fusion/rules.h"
 #include "ir/graph/graph.h"
 
 namespace tenon::ir {
@@ -135,8 +136,8 @@ struct Refusal {
   ValueId value = -1;  ///< what passes through memory because of it; -1 for siblings
   int producer = -1;   ///< index of a group in the final plan
   int consumer = -1;
-  bool launch = false;     ///< of two small groups: why they are not packed
-  std::string rule;        ///< short and stable, for tests: "different-reduced-axes"
+  bool launch = false;  ///< of two small groups: why they are not packed
+  Rule rule = Rule::none;
   std::string reason;      ///< a sentence with the numbers
   std::int64_t bytes = 0;  ///< traffic that merging would have saved, at the default binding of the symbols
 };

@@ -189,6 +189,9 @@ void verify(const Plan& plan) {
     for (ValueId output : plan.groups[i].outputs)
       TENON_CHECK(in_memory.insert(output).second, fmt::format("group {} writes a value again\n{}", i, print(plan)));
   }
+  for (const Refusal& refusal : plan.refusals)
+    TENON_CHECK(refusal.rule != Rule::none && !refusal.reason.empty(),
+                "a refusal of the plan gives no rule or no reason\n" + explain(plan));
   int packed = -1;
   for (const std::vector<int>& pack : plan.packs) {
     verify_pack(plan, pack, packed);

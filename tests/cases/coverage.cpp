@@ -21,48 +21,11 @@ namespace {
 using ir::Kind;
 using ir::Op;
 
-// Of ir/fusion: what keeps two groups, or an attention's operators, apart.
-const std::vector<std::string> kRules{"different-domain",
-                                      "different-reduced-axes",
-                                      "full-row-needed",
-                                      "gathered-table",
-                                      "one-contraction",
-                                      "other-elements",
-                                      "other-layout",
-                                      "outer-elements",
-                                      "outer-needed",
-                                      "prologue-bytes",
-                                      "prologue-cost",
-                                      "prologue-shared",
-                                      "sibling-contraction",
-                                      "too-many-nodes",
-                                      "too-many-operands",
-                                      "not-convex",
-                                      "live-memory",
-                                      "not-tried",
-                                      "no-gain",
-                                      "pack-long",
-                                      "pack-tile",
-                                      "pack-split",
-                                      "pack-order",
-                                      "attention-shared",
-                                      "attention-not-linear",
-                                      "attention-shift",
-                                      "attention-no-sum",
-                                      "attention-no-scores",
-                                      "attention-types",
-                                      "attention-third-matmul",
-                                      "attention-reduction",
-                                      "attention-node",
-                                      "attention-escape",
-                                      "attention-values",
-                                      "attention-vector",
-                                      "attention-one-key",
-                                      "attention-layout",
-                                      "attention-row",
-                                      "attention-domain",
-                                      "attention-keys",
-                                      "attention-axis"};
+std::vector<std::string> names_of_rules() {
+  std::vector<std::string> names;
+  for (const ir::RuleInfo& row : ir::all_rules()) names.push_back(name_of(row.rule));
+  return names;
+}
 
 std::vector<std::string> names_of_draws() {
   std::vector<std::string> names;
@@ -235,7 +198,7 @@ class Coverage {
     Options options = options_;
     options.typical = c.bindings;
     const ir::Plan plan = src::plan(c.graph, kind, options);
-    for (const ir::Refusal& refusal : plan.refusals) rules_.add(refusal.rule);
+    for (const ir::Refusal& refusal : plan.refusals) rules_.add(name_of(refusal.rule));
     if (!plan.packs.empty()) classes_.add("packs", static_cast<std::int64_t>(plan.packs.size()));
     const codegen::Specialization specialization = codegen::specialize(plan, c.bindings);
     for (std::size_t group = 0; group < plan.groups.size(); ++group) {
@@ -276,8 +239,8 @@ class Coverage {
   std::shared_ptr<const runtime::Backend> cpu_;
   Options options_;
   std::uint64_t graphs_ = 0, large_ = 0;
-  Counts draws_{names_of_draws()}, ops_{names_of_ops()}, dtypes_{names_of_dtypes()}, families_, rules_{kRules},
-      classes_, failed_;
+  Counts draws_{names_of_draws()}, ops_{names_of_ops()}, dtypes_{names_of_dtypes()}, families_,
+      rules_{names_of_rules()}, classes_, failed_;
   std::set<std::pair<Op, Op>> pairs_;
   Values cuda_fields_, cpu_fields_, large_cuda_fields_, large_cpu_fields_;
 };

@@ -239,7 +239,7 @@ Graph late_sibling() {
     })");
 }
 
-bool refused(const Plan& plan, const std::string& rule) {
+bool refused(const Plan& plan, Rule rule) {
   return std::any_of(plan.refusals.begin(), plan.refusals.end(),
                      [&](const Refusal& refusal) { return refusal.rule == rule; });
 }
@@ -259,7 +259,7 @@ TEST(LiveMemory, MergesBeyondTheLimitAreRefused) {
   verify(plan);
   EXPECT_EQ(plan.groups.size(), 6U) << print(plan);
   EXPECT_DOUBLE_EQ(plan.live_bytes, 2 * kMatrix);
-  EXPECT_TRUE(refused(plan, "live-memory")) << explain(plan);
+  EXPECT_TRUE(refused(plan, Rule::live_memory)) << explain(plan);
 }
 
 TEST(LiveMemory, KernelsRunInAnOrderThatFits) {

@@ -68,7 +68,8 @@ TEST(Waste, ReasonsHold) {
         std::smatch match;
         if (!std::regex_search(refusal.reason, match, std::regex(sides.pattern))) continue;
         ++compared;
-        EXPECT_TRUE(sides.holds(match[1], match[2])) << name << ": [" << refusal.rule << "] " << refusal.reason;
+        EXPECT_TRUE(sides.holds(match[1], match[2]))
+            << name << ": [" << name_of(refusal.rule) << "] " << refusal.reason;
       }
   EXPECT_GT(compared, 50);
 }
@@ -93,8 +94,8 @@ void for_each_assignment(const Domain& guest, const Domain& host, const std::fun
   assign(0, 0);
 }
 
-bool about_axes(const std::string& rule) {
-  return rule == "different-domain" || rule == "other-layout" || rule == "different-reduced-axes";
+bool about_axes(Rule rule) {
+  return rule == Rule::different_domain || rule == Rule::other_layout || rule == Rule::different_reduced_axes;
 }
 
 bool reads_plainly(const Cluster& producer, const Cluster& consumer) {
@@ -144,7 +145,7 @@ TEST(Waste, NoAssignmentOfAxesWasMissed) {
           Cluster other;
           if (!extend_along(context, a, b, axes, elsewhere, other).legal() || reads_across(a, b, other)) return;
           EXPECT_GE(us_of(context, other), us_of(context, a) + us_of(context, b) - 0.01)
-              << name << ": [" << verdict.rule << "] " << verdict.reason << "\n"
+              << name << ": [" << name_of(verdict.rule) << "] " << verdict.reason << "\n"
               << print(graph);
         });
       }
