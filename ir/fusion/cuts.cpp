@@ -10,8 +10,6 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr std::size_t kSiblings = 16;  // as many as the merging tries
-
 double time_of(const Context& context, const Cluster& cluster) {
   return time_of(context, cluster, bytes_of(context, cluster));
 }
@@ -33,8 +31,8 @@ Verdict unmerged(const Context& context, const Partition& partition, Order& orde
   if (together < apart)
     return {Rule::not_tried,
             fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
-                        "kernels around each at most",
-                        together, apart, kSiblings)};
+                        "readers and {} siblings of each at most",
+                        together, apart, context.options.max_readers, context.options.max_siblings)};
   std::string why = "work would be repeated";
   if (merged.persistent && !a.persistent && !b.persistent)
     why = fmt::format("{:.0f} rows would keep only as many blocks busy",
@@ -66,12 +64,12 @@ Pairs passing_pairs(const Partition& partition) {
   return pairs;
 }
 
-Pairs sibling_pairs(const Partition& partition, const Pairs& passing) {
+Pairs sibling_pairs(const Partition& partition, const Pairs& passing, int most) {
   Pairs pairs;
   for (std::size_t value = 0; value < partition.readers.size(); ++value) {
     std::vector<int> readers = partition.readers[value];
     std::sort(readers.begin(), readers.end());
-    readers.resize(std::min(readers.size(), kSiblings));
+    readers.resize(std::min(readers.size(), static_cast<std::size_t>(most)));
     for (std::size_t i = 0; i < readers.size(); ++i)
       for (std::size_t j = i + 1; j < readers.size(); ++j)
         if (passing.count({readers[i], readers[j]}) == 0 && passing.count({readers[j], readers[i]}) == 0)
@@ -103,7 +101,7 @@ std::vector<Refusal> explain_cuts(const Context& context, const Partition& parti
     refusals.push_back(refusal_of(verdict, largest(values), pair.first, pair.second, bytes));
   }
   if (!context.options.siblings) return refusals;
-  for (const auto& [pair, values] : sibling_pairs(partition, passing)) {
+  for (const auto& [pair, values] : sibling_pairs(partition, passing, context.options.max_siblings)) {
     const Cluster& a = partition.at(pair.first);
     const Cluster& b = partition.at(pair.second);
     Cluster merged;

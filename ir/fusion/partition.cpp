@@ -13,8 +13,6 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr std::size_t kNeighbours = 64;  // readers of one value that are tried
-constexpr std::size_t kSiblings = 16;    // siblings tried for each value that a cluster reads
 constexpr double kEpilogueBonus = 1.02;  // a map between a contraction and another kernel goes with the contraction
 
 constexpr double kTies = 1e4;  // savings within 0.1 ns of each other are equal
@@ -106,7 +104,8 @@ class Merging {
     std::vector<int> consumers, producers, siblings;
     for (const Result& result : partition_.at(cluster).results) {
       const auto& readers = partition_.readers[static_cast<std::size_t>(result.value)];
-      consumers.insert(consumers.end(), readers.begin(), readers.begin() + first_of(readers, kNeighbours));
+      consumers.insert(consumers.end(), readers.begin(),
+                       readers.begin() + first_of(readers, static_cast<std::size_t>(context_.options.max_readers)));
     }
     for (const Read& read : partition_.at(cluster).reads) {
       const int maker = partition_.maker[static_cast<std::size_t>(read.value)];
@@ -136,7 +135,7 @@ class Merging {
          reader != readers.end(); ++reader) {
       const Cluster& other = partition_.at(*reader);
       if (*reader == cluster || other.holds_contraction() || other.results.size() > room) continue;
-      if (siblings.size() == kSiblings) {
+      if (siblings.size() == static_cast<std::size_t>(context_.options.max_siblings)) {
         crowded_[static_cast<std::size_t>(cluster)] = true;
         return;
       }

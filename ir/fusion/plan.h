@@ -169,6 +169,8 @@ struct PlanOptions {
   int max_nodes = 1024;      ///< computed nodes of one kernel
   int max_places = 128;      ///< values that one kernel computes or loads again, at other places than the first, before
                              ///< it stores them (views that meet again multiply them); 0: 1,024
+  int max_readers = 64;      ///< readers of one value with which its maker is tried
+  int max_siblings = 16;     ///< siblings that are tried for each value that a kernel reads
   int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no

@@ -48,6 +48,7 @@ const Limit kLimits[] = {
     {"max_nodes", [](PlanOptions& options, double value) { options.max_nodes = static_cast<int>(value); }},
     {"max_pointers", [](PlanOptions& options, double value) { options.max_pointers = static_cast<int>(value); }},
     {"max_live_bytes", [](PlanOptions& options, double value) { options.max_live_bytes = value; }},
+    {"max_readers", [](PlanOptions& options, double value) { options.max_readers = static_cast<int>(value); }},
     {"window", [](PlanOptions& options, double value) { options.window = static_cast<int>(value); }},
 };
 
