@@ -13,10 +13,6 @@ constexpr int kMostFactors = 3;  // products and quotients on the way, each of w
 
 bool is_narrow(DType dtype) { return is_real(dtype) && size_of(dtype) <= 2; }
 
-bool contains(const std::vector<InstrId>& ids, InstrId id) {
-  return std::find(ids.begin(), ids.end(), id) != ids.end();
-}
-
 bool ends_narrow(const Kernel& kernel, InstrId value, int factors);
 
 // Whether `user` makes nothing wider of its argument `value`.

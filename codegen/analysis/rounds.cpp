@@ -162,8 +162,7 @@ std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep) {
   std::vector<InstrId> roots;
   for (InstrId reduce : sweep.reduces) roots.push_back(kernel.instr(reduce).args[0]);
   for (InstrId reduce : sweep.outer) roots.push_back(kernel.instr(reduce).args[0]);
-  for (int store : sweep.stores)
-    for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
+  for (InstrId root : roots_of(kernel, sweep.stores)) roots.push_back(root);
   return roots;
 }
 

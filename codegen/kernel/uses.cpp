@@ -44,6 +44,12 @@ std::vector<InstrId> roots_of(const Store& store) {
   return roots;
 }
 
+std::vector<InstrId> roots_of(const Kernel& kernel, const std::vector<int>& stores) {
+  std::vector<InstrId> roots;
+  for (int store : stores) append(roots, roots_of(kernel.stores[static_cast<std::size_t>(store)]));
+  return roots;
+}
+
 std::uint64_t axes_of(const Kernel& kernel, const Store& store) {
   std::uint64_t axes = 0;
   for (InstrId id : roots_of(store)) axes |= kernel.instr(id).depends;
@@ -67,6 +73,21 @@ std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& ro
   }
   std::reverse(result.begin(), result.end());
   return result;
+}
+
+std::vector<InstrId> needed(const Kernel& kernel, const std::vector<InstrId>& roots) {
+  return needed(kernel, roots, std::vector<bool>(kernel.body.size(), false));
+}
+
+bool contains(const std::vector<InstrId>& list, InstrId id) {
+  return std::find(list.begin(), list.end(), id) != list.end();
+}
+
+bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
+
+bool is_zero(const Instr& instr) {
+  return instr.kind == InstrKind::literal &&
+         std::visit([](auto value) { return static_cast<double>(value) == 0; }, instr.literal);
 }
 
 }  // namespace tenon::codegen
