@@ -85,9 +85,4 @@ bool contains(const std::vector<InstrId>& list, InstrId id) {
 
 bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
 
-bool is_zero(const Instr& instr) {
-  return instr.kind == InstrKind::literal &&
-         std::visit([](auto value) { return static_cast<double>(value) == 0; }, instr.literal);
-}
-
 }  // namespace tenon::codegen

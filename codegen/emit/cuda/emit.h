@@ -14,8 +14,6 @@ Source emit_map(const Kernel& kernel, const Target& target);
 /// Through tiles in shared memory (MapSchedule::tile_axis).
 Source emit_transposing_map(const Kernel& kernel, const Target& target);
 Source emit_reduce(const Kernel& kernel, const Target& target);
-/// A Reduce kernel whose schedule maps columns.
-Source emit_columns(const Kernel& kernel, const Target& target);
 Source emit_contract(const Kernel& kernel, const Target& target);
 Source emit_attend(const Kernel& kernel, const Target& target);
 
@@ -27,9 +25,10 @@ struct Finisher {
   Dim scratch_bytes = 0;
 };
 
+constexpr int kAllRegisters = 1;  ///< as `resident`: a block may use all registers that it can have
+
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
-/// `resident`: blocks for which an SM must have registers; 1: a block may use all that it can have, 0: the compiler's
-/// choice.
+/// `resident`: blocks for which an SM must have registers; 0: the compiler's choice.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident = 0);
 /// The same with a second function.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,

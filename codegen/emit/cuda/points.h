@@ -1,6 +1,6 @@
-// A run of instructions at `vector` consecutive points of one axis: what does not vary along the axis once, contiguous
-// operands by vector loads, the rest in a loop over the points. Map kernels are one such run, each sweep of a Reduce
-// kernel is one.
+// A run of instructions at the points of one vector. What does not vary along the vector is written once, contiguous
+// operands move as vectors, and a loop over the points has the rest. A Map kernel is one run; in a Reduce kernel each
+// sweep is one.
 #pragma once
 
 #include <string>
@@ -8,65 +8,62 @@
 
 #include "codegen/emit/cuda/text/names.h"
 #include "codegen/emit/cuda/text/writer.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/uses.h"
 
 namespace tenon::codegen::cuda {
 
-struct Points {
-  std::vector<InstrId> instrs;   ///< in definition order; operands that are not listed are defined before
-  std::vector<int> stores;       ///< indices into kernel.stores
-  std::vector<InstrId> reduces;  ///< accumulated into a<id>
-  std::vector<InstrId> outer;    ///< reductions over the rows, accumulated into a<id><held_index>[j]
-  std::string position;          ///< the first point's row-major index in its row, for argmax
-  bool in_order = true;          ///< which is beyond those of the thread's points so far
-  bool columns = false;          ///< the points are of different rows: accumulators are a<id>[j], the position is one
-  std::string column = "[0]";    ///< and the subscript of a single point's
-  int axis = -1;                 ///< the points lie along it; -1: there is one point
-  int vector = 1;
-  bool flat = false;  ///< they follow the domain's row-major order from the point of the axes on, across all of them
-  const Access* peeled = nullptr;  ///< vectors begin where this access is aligned
-  bool streaming = false;          ///< stores bypass the caches
-  std::vector<InstrId> streamed;   ///< vector loads that do
-  std::vector<InstrId> lasting;    ///< vector loads whose lines are to stay in the L2
-  std::vector<InstrId> here;       ///< vector loads that a compiler is not to put off
-  std::string condition;           ///< of all stores: "inside"; empty: none
-  std::vector<InstrId> held;  ///< values whose vectors <held_name><id> are defined already: loads and rounded values as
-                              ///< they are stored, others as such
-  std::vector<InstrId> saved;   ///< values that are put into such vectors on the way, as held ones are
-  std::vector<InstrId> staged;  ///< loads whose vectors lie in shared memory, at s<id> + staged_place
-  std::string staged_place;     ///< "c * 4096"
-  std::string held_name = "x";
-  std::string held_index;                ///< subscript of both: "[c]"
-  std::string held_before, held_factor;  ///< around a held value that is no load: "(v8 ? 0 : ", " / v7)"
-  std::vector<int> kept;  ///< stores into "transpose_tile u<index>" at (row, column) rather than into the operand
-  InstrId packed = -1;    ///< a value that is gathered in "pack<packed_type, vector> y", as an element of packed_dtype
-  std::string packed_type;  ///< "bf16", "tf32"
-  DType packed_dtype = DType::f32;
+/// Values in registers, as vectors <name><id><index>. Loads and rounded values have the form that memory has.
+struct Registers {
+  std::vector<InstrId> held = {};   ///< their vectors are defined before the run, which does not compute them
+  std::vector<InstrId> saved = {};  ///< the run computes them and puts them there
+  std::string name = "x";
+  std::string index = {};                ///< "[c]"
+  std::string before = {}, behind = {};  ///< around a held value that is no load: "(v8 ? 0 : ", " / v7)"
 };
 
-/// Every store of a Map kernel with what it needs, in vectors of the innermost axis.
-Points map_points(const Kernel& kernel, const MapSchedule& schedule);
+/// Vectors in shared memory.
+struct SharedVectors {
+  std::vector<InstrId> loads = {};  ///< they lie at s<id> + place
+  std::string place = {};           ///< "c * 4096"
+  std::vector<int> stores = {};     ///< they go to "transpose_tile u<index>" at (row, column) instead of their operand
+};
 
-/// The loads that the run makes as vectors.
-std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points);
-/// "pack<bf16, 8> x0[2];" for each of points.held.
-void declare_held(Writer& out, const Kernel& kernel, const Points& points, int count);
-/// Loads points.held, and computes what that needs: the run may follow later.
-void emit_held(Writer& out, const Kernel& kernel, const Points& points);
+/// The reductions that a run adds its points to.
+struct Accumulators {
+  std::vector<InstrId> reduces = {};  ///< over the points, into a<id>
+  std::vector<InstrId> outer = {};    ///< over the rows, into a<id><registers.index>[j]
+  std::string position = {};          ///< of the first point in its row, in row-major order: argmax needs it
+  bool in_order = true;               ///< it lies beyond the points that the thread has had
+  bool across_rows = false;  ///< each point has a row of its own: accumulators are a<id>[j], the position is one
+};
+
+/// A value that is gathered in "pack<type, vector> y".
+struct Packed {
+  InstrId value = -1;  ///< -1: there is none
+  std::string type = {};
+  DType dtype = DType::f32;  ///< of its elements, before they become `type`
+};
+
+struct Points {
+  Lanes lanes = {};
+  std::vector<InstrId> instrs = {};  ///< in definition order; operands that are not among them are defined before
+  std::vector<int> stores = {};      ///< indices into kernel.stores
+  std::string condition = {};        ///< of all stores: "inside"; empty: they are always made
+  CacheHints cache = {};
+  Registers registers = {};
+  SharedVectors shared = {};
+  Accumulators accumulators = {};
+  Packed packed = {};
+};
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);
 
-/// "load<8, 8>(in0 + i0)", an expression of type pack; empty when the load is not contiguous. `function`: of the
-/// prelude, "load" or one like it.
-std::string vector_load(const Kernel& kernel, InstrId load, int axis, int vector, const Names& names,
-                        const char* function = "load");
-/// The same at `points`, which may be peeled.
-std::string vector_load(const Kernel& kernel, InstrId load, const Points& points, const Names& names);
-/// "pack<bf16, 8>".
-std::string pack_type(DType dtype, int vector);
-/// `names` with `axis` at point j of the vector.
-Names at_point(Names names, int axis, const std::string& j);
+/// The indices of all stores of a kernel.
+std::vector<int> all_stores(const Kernel& kernel);
+/// Every store of a Map kernel with what it needs, in vectors of the innermost axis.
+Points map_points(const Kernel& kernel, const MapSchedule& schedule);
 
 }  // namespace tenon::codegen::cuda

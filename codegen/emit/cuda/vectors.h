@@ -1,32 +1,52 @@
-// How the operands of a run of points (points.h) are moved: the widths of their accesses, and the text of vector loads.
+// Vectors: neighbouring points that one thread works on together, and how their elements are loaded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/text/names.h"
+#include "codegen/emit/cuda/text/writer.h"
+#include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen::cuda {
 
+/// Where the points of a vector lie.
+struct Lanes {
+  int axis = -1;                   ///< they follow each other along it; -1: there is one point
+  int vector = 1;                  ///< how many there are
+  bool flat = false;               ///< they follow the row-major order of the whole domain instead
+  const Access* peeled = nullptr;  ///< a vector begins where this access is aligned; null: at a multiple of `vector`
+};
+
+/// What vectors ask of memory. A load that is in no list is a plain one.
+struct CacheHints {
+  bool streaming_stores = false;       ///< stores bypass the caches
+  std::vector<InstrId> streamed = {};  ///< these loads bypass the caches
+  std::vector<InstrId> kept = {};      ///< the L2 keeps the lines of these
+  std::vector<InstrId> prompt = {};    ///< a compiler must not put these off
+};
+
+/// Whether something that depends on `axes` differs between the points.
+bool varies(const Lanes& lanes, std::uint64_t axes);
+/// The width at which the points' elements of `access` are moved together, or 0.
+int width_of(const Kernel& kernel, const Access& access, const Lanes& lanes);
+
 /// The type of an element of x<id>, which is held (codegen/analysis/held.h): "bf16", "float".
 std::string held_type(const Kernel& kernel, InstrId value);
+/// "pack<bf16, 8>".
+std::string pack_type(DType dtype, int vector);
+/// `names` with `axis` at point j of the vector.
+Names at_point(Names names, int axis, const std::string& j);
 
-DType stored_dtype(const Kernel& kernel, const Access& access);
-/// The prelude's function that loads vectors of `load`.
-const char* load_function(const Points& points, InstrId load);
-/// Whether something that depends on `axes` differs between the points.
-bool varies(const Points& points, std::uint64_t axes);
-/// The width at which the points' elements of `access` are moved together, or 0.
-int width_of(const Kernel& kernel, const Access& access, const Points& points);
-/// "load<8, 8>(in0 + i0)" with what stands in its place where a guard does not hold. `peeled`: it begins at any
-/// element as far as `width` does not say otherwise. `function`: of the prelude, "load" or one like it.
-std::string guarded_load(const Kernel& kernel, const Access& access, int vector, int width, const Names& names,
-                         bool peeled = false, const char* function = "load");
-
-/// The element at `names` as it is in memory, with what stands in its place where a guard does not hold.
+/// "load<8, 8>(in0 + i0)", an expression of type pack, with zeros where a guard does not hold. It is empty where the
+/// elements lie apart.
+std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
+                        const CacheHints& cache = {});
+/// The element at `names` as it is in memory, zero where a guard does not hold.
 std::string guarded_element(const Kernel& kernel, InstrId load, const Names& names);
 /// Loads the points' elements of `load` into `vector`, "x3[c]": together, or one by one where they lie apart.
-void emit_load_into(Writer& out, const Kernel& kernel, InstrId load, const Points& points, const Names& names,
-                    const std::string& vector);
+void emit_load_into(Writer& out, const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
+                    const CacheHints& cache, const std::string& vector);
 
 }  // namespace tenon::codegen::cuda

@@ -3,11 +3,10 @@
 // one.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/vectors.h"
 
 namespace tenon::codegen::cuda {
@@ -17,13 +16,12 @@ constexpr std::size_t kManyOperands = 16;  // beyond, the compiler spilled rathe
 
 // The last vector of a domain that the vector does not divide: element by element.
 void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const std::string& total) {
-  out.open(fmt::format("if (point + {} <= {}) {{", points.vector, total));
+  out.open(fmt::format("if (point + {} <= {}) {{", points.lanes.vector, total));
   emit_points(out, kernel, points);
   out.close("} else {");
   Points scalar = points;
-  scalar.vector = 1;
-  scalar.flat = false;
-  scalar.held.clear();
+  scalar.lanes = {.axis = points.lanes.axis};
+  scalar.registers.held.clear();
   out.line("#pragma unroll 1");
   out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
   decode_axes(out, kernel, 0, kernel.axes.size(), "last");
@@ -100,34 +98,65 @@ void open_spread(Writer& out, const Share& share) {
 // What all vectors share, once: a compiler does not see that loads that stream are the same.
 std::vector<InstrId> emit_shared(Writer& out, const Share& share, const Points& points) {
   std::vector<InstrId> shared;
-  for (InstrId id : points.held) {
+  for (InstrId id : points.registers.held) {
     const Instr& load = share.kernel.instr(id);
     if ((load.depends & 1) != 0 || !load.access.offset.values().empty() || !load.access.guards.empty()) continue;
     shared.push_back(id);
-    out.line(fmt::format("const {} shared{} = {};", pack_type(stored_dtype(share.kernel, load.access), points.vector),
-                         id, vector_load(share.kernel, id, points, names_of(share.kernel))));
+    out.line(fmt::format("const {} shared{} = {};",
+                         pack_type(stored_dtype(share.kernel, load.access), points.lanes.vector), id,
+                         vector_load(share.kernel, id, points.lanes, names_of(share.kernel), points.cache)));
   }
   return shared;
+}
+
+void declare_held(Writer& out, const Share& share, const Points& points) {
+  for (InstrId id : points.registers.held)
+    out.line(fmt::format("{} x{}[{}];",
+                         pack_type(stored_dtype(share.kernel, share.kernel.instr(id).access), points.lanes.vector), id,
+                         share.schedule.unroll));
+}
+
+// Loads what is held, and computes what that needs.
+void emit_held(Writer& out, const Kernel& kernel, const Points& points) {
+  const Names names = names_of(kernel);
+  std::vector<InstrId> roots;
+  for (InstrId load : points.registers.held)
+    for (InstrId operand : operands_of(kernel.instr(load))) roots.push_back(operand);
+  define(out, kernel, needed(kernel, roots), names);
+  for (InstrId load : points.registers.held)
+    out.line(fmt::format("x{}{} = {};", load, points.registers.index,
+                         vector_load(kernel, load, points.lanes, names, points.cache)));
 }
 
 // All loads, then what becomes of them.
 void emit_spread(Writer& out, const Share& share, const Points& points) {
   decode_spread(out, share);
   const std::vector<InstrId> shared = emit_shared(out, share, points);
-  declare_held(out, share.kernel, points, share.schedule.unroll);
-  if (!points.held.empty()) {
+  declare_held(out, share, points);
+  if (!points.registers.held.empty()) {
     open_spread(out, share);
     Points own = points;
-    std::erase_if(own.held, [&](InstrId id) { return std::find(shared.begin(), shared.end(), id) != shared.end(); });
-    for (InstrId id : own.held)
-      if (!share.kernel.instr(id).access.offset.values().empty()) own.here.push_back(id);
+    std::erase_if(own.registers.held, [&](InstrId id) { return contains(shared, id); });
+    for (InstrId id : own.registers.held)
+      if (!share.kernel.instr(id).access.offset.values().empty()) own.cache.prompt.push_back(id);
     emit_held(out, share.kernel, own);
-    for (InstrId id : shared) out.line(fmt::format("x{0}{1} = shared{0};", id, points.held_index));
+    for (InstrId id : shared) out.line(fmt::format("x{0}{1} = shared{0};", id, points.registers.index));
     out.close();
   }
   open_spread(out, share);
   emit_points(out, share.kernel, points);
   out.close();
+}
+
+// The loads that the run makes as vectors.
+std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
+  std::vector<InstrId> loads = points.instrs;
+  std::erase_if(loads, [&](InstrId id) {
+    const Instr& instr = kernel.instr(id);
+    return points.lanes.vector == 1 || instr.kind != InstrKind::load || !varies(points.lanes, instr.depends) ||
+           width_of(kernel, instr.access, points.lanes) == 0;
+  });
+  return loads;
 }
 
 void open_unrolled(Writer& out, const Share& share) {
@@ -136,10 +165,10 @@ void open_unrolled(Writer& out, const Share& share) {
 
 // The loads of all vectors, so that they are under way together.
 void emit_loads_first(Writer& out, const Share& share, const Points& points) {
-  declare_held(out, share.kernel, points, share.schedule.unroll);
+  declare_held(out, share, points);
   open_unrolled(out, share);
   define_point(out, share);
-  if (!share.exact) out.line(fmt::format("if (point + {} > {}) break;", points.vector, share.total));
+  if (!share.exact) out.line(fmt::format("if (point + {} > {}) break;", points.lanes.vector, share.total));
   decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
   emit_held(out, share.kernel, points);
   out.close();
@@ -156,12 +185,12 @@ Source emit_map(const Kernel& kernel, const Target& target) {
   if (schedule.unroll == 1) {
     emit_vector_of_points(out, share, points);
   } else {
-    points.held = vector_loads(kernel, points);
-    points.held_index = "[u]";
+    points.registers.held = vector_loads(kernel, points);
+    points.registers.index = "[u]";
     if (schedule.spread) {
       emit_spread(out, share, points);
     } else {
-      if (!points.held.empty()) emit_loads_first(out, share, points);
+      if (!points.registers.held.empty()) emit_loads_first(out, share, points);
       open_unrolled(out, share);
       emit_vector_of_points(out, share, points);
       out.close();
@@ -170,7 +199,7 @@ Source emit_map(const Kernel& kernel, const Target& target) {
   LaunchRule launch;
   launch.grid_x = blocks_of(share.count, share.per_block());
   launch.block = schedule.threads;
-  return finish(kernel, out, launch, target, kernel.operands.size() > kManyOperands);
+  return finish(kernel, out, launch, target, kernel.operands.size() > kManyOperands ? kAllRegisters : 0);
 }
 
 }  // namespace tenon::codegen::cuda

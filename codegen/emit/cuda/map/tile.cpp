@@ -71,10 +71,8 @@ std::string limit(const Tiling& tiling, const std::string& axis, const Dim& exte
   return fmt::format("{} - first_{}", dim_text(extent, names_of(tiling.kernel)), axis);
 }
 
-DType stored_dtype(const Tiling& tiling, const Access& access) { return cuda::stored_dtype(tiling.kernel, access); }
-
 void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, const Access& access) {
-  out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling, access)),
+  out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling.kernel, access)),
                        tiling.schedule.tile->rows, tiling.schedule.tile->columns, name));
 }
 
@@ -91,18 +89,19 @@ void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
       transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile->vector);
   out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
-  out.line(fmt::format("return {};", vector_load(tiling.kernel, load, tiling.row_axis, vector, names_of(tiling.kernel),
-                                                 load_function(map_points(tiling.kernel, tiling.schedule), load))));
+  out.line(fmt::format("return {};",
+                       vector_load(tiling.kernel, load, {.axis = tiling.row_axis, .vector = vector},
+                                   names_of(tiling.kernel), map_points(tiling.kernel, tiling.schedule).cache)));
   out.close("});");
 }
 
 void emit_flush(Writer& out, const Tiling& tiling, int index) {
   const Kernel& kernel = tiling.kernel;
-  const Access& access = kernel.stores[static_cast<std::size_t>(index)].access;
+  const Access& access = store_at(kernel, index).access;
   const int vector = transposed_vector(kernel, access, tiling.row_axis, tiling.schedule.tile->vector);
   out.open(fmt::format("flush_tile{}, [&](int row, int column, const {}& x) {{",
                        walk(tiling, fmt::format("u{}", index), vector),
-                       pack_type(stored_dtype(tiling, access), vector)));
+                       pack_type(stored_dtype(tiling.kernel, access), vector)));
   define_point(out, tiling);
   out.line(fmt::format("{0}<{1}, {1}>({2}, x);",
                        tiling.schedule.cache.streaming && vector > 1 ? "store_streaming" : "store", vector,
@@ -127,7 +126,7 @@ void emit_inside(Writer& out, const Tiling& tiling, const std::string& inside, P
   out.line(fmt::format("const bool inside = {};", inside));
   const std::vector<InstrId>& tiled = tiling.transposed.loads;
   const bool only_tiles = std::all_of(points.instrs.begin(), points.instrs.end(), [&](InstrId id) {
-    return tiling.kernel.instr(id).kind != InstrKind::load || std::find(tiled.begin(), tiled.end(), id) != tiled.end();
+    return tiling.kernel.instr(id).kind != InstrKind::load || contains(tiled, id);
   });
   if (only_tiles) {
     points.condition = "inside";
@@ -147,12 +146,12 @@ void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
   out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
   define_point(out, tiling);
   Points points = map_points(kernel, schedule);
-  points.held = tiling.transposed.loads;
-  points.kept = tiling.transposed.stores;
+  points.registers.held = tiling.transposed.loads;
+  points.shared.stores = tiling.transposed.stores;
   if (!inside.empty()) emit_inside(out, tiling, inside, points);
   for (InstrId load : tiling.transposed.loads)
     out.line(fmt::format("const {0} x{1} = t{1}.get<{2}>(row, column);",
-                         pack_type(stored_dtype(tiling, kernel.instr(load).access), schedule.vector), load,
+                         pack_type(stored_dtype(tiling.kernel, kernel.instr(load).access), schedule.vector), load,
                          schedule.vector));
   emit_points(out, kernel, points);
   out.close();
@@ -162,7 +161,7 @@ void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
 std::int64_t stored_bytes(const Tiling& tiling) {
   std::int64_t bytes = 16;
   for (const Store& store : tiling.kernel.stores)
-    bytes = std::min(bytes, tiling.schedule.vector * size_of(stored_dtype(tiling, store.access)));
+    bytes = std::min(bytes, tiling.schedule.vector * size_of(stored_dtype(tiling.kernel, store.access)));
   return bytes;
 }
 
@@ -197,7 +196,7 @@ Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   Writer out(1);
   for (InstrId load : transposed.loads) declare_tile(out, tiling, fmt::format("t{}", load), kernel.instr(load).access);
   for (int store : transposed.stores)
-    declare_tile(out, tiling, fmt::format("u{}", store), kernel.stores[static_cast<std::size_t>(store)].access);
+    declare_tile(out, tiling, fmt::format("u{}", store), store_at(kernel, store).access);
   LaunchRule launch;
   launch.grid_x = emit_place(out, tiling);
   launch.block = tiling.schedule.threads;

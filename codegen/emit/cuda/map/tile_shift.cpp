@@ -40,11 +40,10 @@ void take(Writer& out, const Tiling& tiling, int vector, const std::string& colu
 void emit_cut(Writer& out, const Tiling& tiling, Points points) {
   const std::string& j = tiling.column();
   out.line("#pragma unroll 1");
-  out.open(fmt::format("for (int at = column; at < column + {}; ++at) {{", points.vector));
+  out.open(fmt::format("for (int at = column; at < column + {}; ++at) {{", points.lanes.vector));
   out.line(fmt::format("const {0} {1} = first_{1} + at;", index_type(tiling.kernel), j));
   out.line(fmt::format("if ({0} < 0 || {0} >= {1}) continue;", j, dim_text(tiling.columns(), names_of(tiling.kernel))));
-  points.peeled = nullptr;
-  points.vector = 1;
+  points.lanes = {.axis = points.lanes.axis};
   take(out, tiling, 1, "at");
   emit_points(out, tiling.kernel, points);
   out.close();
@@ -54,13 +53,13 @@ void emit_cut(Writer& out, const Tiling& tiling, Points points) {
 void emit_vector(Writer& out, const Tiling& tiling, bool checked) {
   const Names names = names_of(tiling.kernel);
   Points points = map_points(tiling.kernel, tiling.schedule);
-  points.held = tiling.transposed.loads;
-  points.peeled = &tiling.kernel.stores[0].access;
+  points.registers.held = tiling.transposed.loads;
+  points.lanes.peeled = &tiling.kernel.stores[0].access;
   const std::string row_is_inside = fmt::format("{} < {}", tiling.row(), dim_text(tiling.rows(), names));
   if (checked)
-    out.open(fmt::format("if ({0} && {1} >= 0 && {1} + {2} <= {3}) {{", row_is_inside, tiling.column(), points.vector,
-                         dim_text(tiling.columns(), names)));
-  take(out, tiling, points.vector, "column");
+    out.open(fmt::format("if ({0} && {1} >= 0 && {1} + {2} <= {3}) {{", row_is_inside, tiling.column(),
+                         points.lanes.vector, dim_text(tiling.columns(), names)));
+  take(out, tiling, points.lanes.vector, "column");
   emit_points(out, tiling.kernel, points);
   if (!checked) return;
   out.close(fmt::format("}} else if ({}) {{", row_is_inside));
@@ -93,8 +92,7 @@ void emit_shifted_fill(Writer& out, const Tiling& tiling, InstrId load) {
   const Access& access = kernel.instr(load).access;
   const Names names = names_of(kernel);
   const int vector = static_cast<int>(16 / size_of(stored_dtype(kernel, access)));
-  const std::string count =
-      dim_text(element_count(kernel.operands[static_cast<std::size_t>(access.operand)].shape), names);
+  const std::string count = dim_text(element_count(operand_at(kernel, access).shape), names);
   const std::string type = index_type(kernel), i = tiling.row(), j = tiling.column();
   const auto fill = [&](bool whole) {
     out.open(fmt::format("fill_part<{}, {}, {}>(t{}, {} - first_{}, {} - first_{}, [&](int row, int column) {{", vector,

@@ -1,7 +1,5 @@
-// See columns_peeled.h. The first blocks of the grid take the columns at both ends of the rows, which no vector covers,
+// See columns.h. The first blocks of the grid take the columns at both ends of the rows, which no vector covers,
 // one by one: in the blocks of the vectors a few threads would hold up all others.
-#include "codegen/emit/cuda/reduce/columns_peeled.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +8,8 @@
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/reduce/columns.h"
 #include "codegen/emit/cuda/reduce/long_sums.h"
-#include "codegen/emit/cuda/reduce/team.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
 
@@ -65,16 +63,10 @@ class PeeledColumns {
   }
 
   Points points_of(int vector) const {
-    Points points;
-    points.instrs = needed(kernel_, sweep_roots(kernel_, sweep()), std::vector<bool>(kernel_.body.size(), false));
-    points.reduces = sweep().reduces;
-    points.position = kernel_.axes[1].name;
-    points.columns = true;
-    points.axis = 0;
-    points.vector = vector;
-    points.peeled = vector > 1 ? reference_ : nullptr;
-    points.streamed = streamed_loads(kernel_, schedule_);
-    return points;
+    return {.lanes = {.axis = 0, .vector = vector, .peeled = vector > 1 ? reference_ : nullptr},
+            .instrs = needed(kernel_, sweep_roots(kernel_, sweep())),
+            .cache = {.streamed = streamed_loads(kernel_, schedule_)},
+            .accumulators = {.reduces = sweep().reduces, .position = kernel_.axes[1].name, .across_rows = true}};
   }
 
   void emit_edges() {
@@ -101,55 +93,24 @@ class PeeledColumns {
 
   // Of `vector` columns a thread, with `across` threads side by side: this part's results.
   void emit_sums(int vector, int across) {
-    const int members = schedule_.team.threads / across;
-    for (InstrId id : sweep().reduces) {
-      const Combination how = combination(kernel_, kernel_.instr(id));
-      out_.line(fmt::format("pack<{}, {}> a{};", how.type, vector, id));
-      open_each(vector);
-      out_.line(fmt::format("a{}[j] = {};", id, how.identity));
-      out_.close();
-    }
-    const std::vector<InstrId> sums = long_sums(rows_, sweep().reduces, members);
-    for (InstrId id : sums) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members), id, vector));
+    const std::string type = index_type(kernel_);
+    ColumnSums sums(out_, rows_, sweep().reduces, vector, across);
+    const bool blocks = sums.has_blocks();
+    sums.declare();
     out_.open("if (inside) {");
-    if (!sums.empty()) open_block(out_, rows_, "begin + member", "end", std::int64_t{members} * turns_of_block(1));
+    if (blocks) open_block(out_, rows_, "begin + member", "end", std::int64_t{sums.members()} * turns_of_block(1));
     if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
-    out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", index_type(kernel_),
-                          sums.empty() ? "begin + member" : "block", sums.empty() ? "end" : "stop", members));
-    out_.line(
-        fmt::format("const {} {} = step * {} + phase;", index_type(kernel_), kernel_.axes[1].name, schedule_.vector));
+    out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", type, blocks ? "block" : "begin + member",
+                          blocks ? "stop" : "end", sums.members()));
+    out_.line(fmt::format("const {} {} = step * {} + phase;", type, kernel_.axes[1].name, schedule_.vector));
     emit_points(out_, kernel_, points_of(vector));
     out_.close();
-    for (InstrId id : sums) {
-      open_each(vector);
-      out_.line(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
-      out_.close();
-    }
-    if (!sums.empty()) out_.close();
+    sums.end_block();
+    if (blocks) out_.close();
     out_.close();
-    for (InstrId id : sums) {
-      open_each(vector);
-      out_.line(fmt::format("a{0}[j] = (float)t{0}[j];", id));
-      out_.close();
-    }
-    for (std::size_t slot = 0; slot < sweep().reduces.size(); ++slot) {
-      const InstrId id = sweep().reduces[slot];
-      const Combination how = combination(kernel_, kernel_.instr(id));
-      std::string all = fmt::format("a{}", id);
-      if (members > 1) {
-        out_.line(fmt::format("const pack<{}, {}> b{} = reduce_columns<{}, {}>(a{}, {});", how.type, vector, id, across,
-                              schedule_.team.threads, id, how.function));
-        all = fmt::format("b{}", id);
-      }
-      out_.open("if (member == 0 && inside) {");
-      open_each(vector);
-      emit_partial(out_, rows_, slot, column() + " + j", all + "[j]");
-      out_.close();
-      out_.close();
-    }
+    sums.add_blocks();
+    sums.emit_parts("member == 0 && inside", column());
   }
-
-  void open_each(int vector) { out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector)); }
 
   const Kernel& kernel_;
   const Target& target_;

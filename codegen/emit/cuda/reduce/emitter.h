@@ -85,8 +85,8 @@ class ReduceEmitter {
   void emit_edge_loads();
   // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
   void declare(InstrId id, const std::string& name = "x");
-  // Declares points.held, which are loads, and fills them.
-  void emit_loads(const Points& points);
+  // Declares vectors of these loads and fills them.
+  void emit_loads(const std::vector<InstrId>& loads);
   // Fills <name><id> with these loads; `waiting`: whose vectors are of waiting_type.
   void fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting = false);
   using BytesOf = std::int64_t (*)(const Kernel&, const ReduceSchedule&, InstrId);
@@ -109,7 +109,8 @@ class ReduceEmitter {
   std::vector<InstrId> shared_;            // held loads whose first vectors are in shared memory
   std::vector<InstrId> edges_;             // loads of the edge, in e<id>
   std::vector<InstrId> waiting_, copied_;  // loads of rows under way: in registers, and in the ring
-  std::vector<InstrId> streamed_ = streamed_loads(kernel_, schedule_);
+  Lanes lanes_;
+  CacheHints cache_;
   Writer out_{1};
   Walk walk_{out_, rows_, team_, peeled_};
 };

@@ -2,8 +2,6 @@
 // reduce_emitter.h.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/emit/cuda/reduce/emitter.h"
@@ -24,8 +22,7 @@ std::vector<InstrId> ReduceEmitter::held_in(std::size_t number) const {
   std::vector<InstrId> there =
       number == 0 && holds_rows(schedule_) ? plain_loads(rows_.rounds.sweeps[0].instrs) : std::vector<InstrId>{};
   for (const Held& held : held_)
-    if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) &&
-        std::find(there.begin(), there.end(), held.value) == there.end())
+    if ((kernel_.instr(held.value).kind == InstrKind::load || held.sweep < number) && !contains(there, held.value))
       there.push_back(held.value);
   return there;
 }
@@ -33,13 +30,13 @@ std::vector<InstrId> ReduceEmitter::held_in(std::size_t number) const {
 void ReduceEmitter::emit_held() {
   for (const Held& held : held_)
     if (kernel_.instr(held.value).kind != InstrKind::load) declare(held.value);
-  emit_loads(points_of({}, held_in(0)));
+  emit_loads(held_in(0));
 }
 
 void ReduceEmitter::emit_edge_loads() {
   for (const Sweep& sweep : rows_.rounds.sweeps)
     for (InstrId id : plain_loads(sweep.instrs))
-      if (std::find(edges_.begin(), edges_.end(), id) == edges_.end()) edges_.push_back(id);
+      if (!contains(edges_, id)) edges_.push_back(id);
   for (InstrId id : edges_) out_.line(fmt::format("pack<{}, 1> e{} = {{}};", held_type(kernel_, id), id));
   if (edges_.empty()) return;
   walk_.open_edge();
@@ -54,21 +51,20 @@ void ReduceEmitter::declare(InstrId id, const std::string& name) {
     out_.line(fmt::format("pack<{}, 1> e{};", type, id));
 }
 
-void ReduceEmitter::emit_loads(const Points& points) {
-  for (InstrId id : points.held) declare(id);
-  fill(points.held, "x");
+void ReduceEmitter::emit_loads(const std::vector<InstrId>& loads) {
+  for (InstrId id : loads) declare(id);
+  fill(loads, "x");
 }
 
 void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& name, bool waiting) {
   if (loads.empty()) return;
-  const Points points = points_of({}, loads);
   const int opened = walk_.open_elements();
   for (InstrId id : loads) {
-    const int width = width_of(kernel_, kernel_.instr(id).access, points);
+    const int width = width_of(kernel_, kernel_.instr(id).access, lanes_);
     if (waiting && width != 0)
-      out_.line(fmt::format("{}{}[c] = {};", name, id, waiting_load(id, points.vector, width)));
+      out_.line(fmt::format("{}{}[c] = {};", name, id, waiting_load(id, schedule_.vector, width)));
     else
-      emit_load_into(out_, kernel_, id, points, rows_.names, fmt::format("{}{}[c]", name, id));
+      emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache_, fmt::format("{}{}[c]", name, id));
   }
   walk_.close(opened);
 }
@@ -103,9 +99,8 @@ void ReduceEmitter::emit_copies() {
 }
 
 void ReduceEmitter::emit_shared_points(Points points) {
-  points.held.clear();
-  points.staged = shared_;
-  points.staged_place = shared_place();
+  points.registers.held.clear();
+  points.shared = {.loads = shared_, .place = shared_place()};
   const int opened = walk_.open_shared();
   emit_points(out_, kernel_, points);
   walk_.close(opened);

@@ -116,13 +116,9 @@ Finisher outer_finisher(const Rows& rows) {
         fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, threads, id, combination_of(rows, id).function));
     defined[static_cast<std::size_t>(id)] = true;
   }
-  std::vector<InstrId> roots;
+  define(out, rows, needed(kernel, roots_of(kernel, rows.rounds.outer_stores), defined));
   for (int store : rows.rounds.outer_stores)
-    for (InstrId root : roots_of(kernel.stores[static_cast<std::size_t>(store)])) roots.push_back(root);
-  define(out, rows, needed(kernel, roots, defined));
-  for (int store : rows.rounds.outer_stores)
-    out.line(
-        conditional_store(kernel, kernel.stores[static_cast<std::size_t>(store)], rows.names, "member == 0 && inside"));
+    out.line(conditional_store(kernel, store_at(kernel, store), rows.names, "member == 0 && inside"));
   return result;
 }
 

@@ -9,7 +9,7 @@
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/analysis/vectorize.h"
-#include "codegen/emit/cuda/reduce/columns_peeled.h"
+#include "codegen/emit/cuda/reduce/columns.h"
 #include "codegen/emit/cuda/reduce/emitter.h"
 #include "codegen/emit/cuda/reduce/long_sums.h"
 #include "codegen/emit/cuda/reduce/outer.h"
@@ -21,6 +21,9 @@ namespace tenon::codegen::cuda {
 
 ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
     : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
+  lanes_ = {.axis = static_cast<int>(kernel.axes.size()) - 1, .vector = schedule_.vector, .peeled = peeled_};
+  cache_ = {.streaming_stores = schedule_.cache.streaming, .streamed = streamed_loads(kernel, schedule_)};
+  if (schedule_.cache.keep_reads) cache_.kept = loads_read_once(kernel);
   if (!holds_rows(schedule_)) return;
   held_ = held_values(kernel, rows_.rounds);
   rows_.rounds = with_held(kernel, rows_.rounds, held_);
@@ -53,30 +56,20 @@ Source ReduceEmitter::emit() {
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
-  Points points;
-  points.instrs = sweep.instrs;
-  points.stores = sweep.stores;
-  points.reduces = sweep.reduces;
-  points.outer = sweep.outer;
-  points.condition = element_condition(rows_, team_);
-  points.position = rows_.element();
-  points.axis = static_cast<int>(kernel_.axes.size()) - 1;
-  points.vector = schedule_.vector;
-  points.peeled = peeled_;
-  points.streaming = schedule_.cache.streaming;
-  points.streamed = streamed_;
-  if (schedule_.cache.keep_reads) points.lasting = loads_read_once(kernel_);
-  points.held = held;
-  points.held_index = "[c]";
-  return points;
+  return {.lanes = lanes_,
+          .instrs = sweep.instrs,
+          .stores = sweep.stores,
+          .condition = element_condition(rows_, team_),
+          .cache = cache_,
+          .registers = {.held = held, .index = "[c]"},
+          .accumulators = {.reduces = sweep.reduces, .outer = sweep.outer, .position = rows_.element()}};
 }
 
 Points ReduceEmitter::at_edge(Points points) {
-  points.vector = 1;
-  points.in_order = false;
-  points.peeled = nullptr;
-  points.held_name = "e";
-  points.held_index.clear();
+  points.lanes = {.axis = points.lanes.axis};
+  points.accumulators.in_order = false;
+  points.registers.name = "e";
+  points.registers.index.clear();
   return points;
 }
 
@@ -108,12 +101,13 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   const bool again = sweep.online && walk_.chunks() > 0;
   Points points = points_of(sweep, walk_.tiled() ? plain_loads(sweep.instrs) : held_in(number));
   for (const Held& held : held_)
-    if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load) points.saved.push_back(held.value);
+    if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load)
+      points.registers.saved.push_back(held.value);
   const bool blocks = !blocked_sums(sweep).empty();
   if (blocks) walk_.open_blocks();
   if (walk_.tiled()) {
     walk_.open_tile();
-    emit_loads(points);
+    emit_loads(points.registers.held);
   }
   if (!shared_.empty()) emit_shared_points(points);
   if (shared_.empty() || walk_.chunks() > 0) {
@@ -131,7 +125,7 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (peeled_ == nullptr) return;
   walk_.open_edge();
   Points edge = at_edge(points);
-  if (!holds_rows(schedule_)) edge.held = edges_;
+  if (!holds_rows(schedule_)) edge.registers.held = edges_;
   emit_points(out_, kernel_, edge);
   if (sweep.online) emit_online_points(*sweep.online, edge, false);
   out_.close();
@@ -173,20 +167,21 @@ void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
   if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
   out_.line(fmt::format("const {} p{} = {};", how.type, id, all));
   const std::string condition = row_condition(rows_, team_);
-  if (!condition.empty()) out_.open(fmt::format("if ({}) {{", condition));
-  emit_partial(out_, rows_, slot, "row", fmt::format("p{}", id));
-  if (!condition.empty()) out_.close();
+  out_.open_if(condition);
+  out_.line(partial_statement(rows_, slot, "row", fmt::format("p{}", id)));
+  out_.close_if(condition);
 }
 
 void ReduceEmitter::emit_online_points(const Online& online, const Points& first, bool again) {
   Points points = first;
   points.instrs = online.instrs;
   points.stores.clear();
-  points.reduces = {online.sum};
+  points.accumulators.reduces = {online.sum};
   if (!again) {
     for (InstrId id : plain_loads(first.instrs))  // in x<id> from the same step
-      if (first.vector > 1 && !vector_load(kernel_, id, first, rows_.names).empty()) points.held.push_back(id);
-    points.held_index.clear();
+      if (first.lanes.vector > 1 && width_of(kernel_, kernel_.instr(id).access, first.lanes) != 0)
+        points.registers.held.push_back(id);
+    points.registers.index.clear();
   }
   out_.open("{");
   out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),

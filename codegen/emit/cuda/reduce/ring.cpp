@@ -89,13 +89,13 @@ void ReduceEmitter::refill_slot() {
 }
 
 bool ReduceEmitter::waits_in_words(InstrId id) const {
-  return width_of(kernel_, kernel_.instr(id).access, points_of({}, waiting_)) != 0;
+  return width_of(kernel_, kernel_.instr(id).access, lanes_) != 0;
 }
 
 std::string ReduceEmitter::waiting_type(InstrId id) const {
   const std::string type = held_type(kernel_, id);
   if (!element_level(kernel_, id)) return fmt::format("under_way<{}, 1, 1>", type);
-  const int width = width_of(kernel_, kernel_.instr(id).access, points_of({}, waiting_));
+  const int width = width_of(kernel_, kernel_.instr(id).access, lanes_);
   return width == 0 ? fmt::format("pack<{}, {}>", type, schedule_.vector)
                     : fmt::format("under_way<{}, {}, {}>", type, schedule_.vector, width);
 }

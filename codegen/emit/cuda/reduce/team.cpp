@@ -141,16 +141,15 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
   const bool block = !condition.empty() && rows.rounds.row_stores.size() > 1;
   if (block) out.open(fmt::format("if ({}) {{", condition));
   for (int index : rows.rounds.row_stores)
-    out.line(
-        conditional_store(kernel, kernel.stores[static_cast<std::size_t>(index)], rows.names, block ? "" : condition));
+    out.line(conditional_store(kernel, store_at(kernel, index), rows.names, block ? "" : condition));
   if (block) out.close();
 }
 
-void emit_partial(Writer& out, const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
+std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
   const std::string type = combination(rows.kernel, rows.kernel.instr(rows.rounds.sweeps[0].reduces[slot])).type;
   const std::string at =
       rows.kept == 0 ? "part" : fmt::format("part * {} + {}", parenthesized(dim_text(rows.count, rows.names)), row);
-  out.line(fmt::format("({})[{}] = {};", partials(rows, slot, type), at, value));
+  return fmt::format("({})[{}] = {};", partials(rows, slot, type), at, value);
 }
 
 Finisher finisher(const Rows& rows) {

@@ -60,7 +60,7 @@ void emit_result(Writer& out, const Rows& rows, InstrId reduce, const std::strin
 void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
 
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
-void emit_partial(Writer& out, const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
+std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
 /// The second function: combines the parts of each row in order.
 Finisher finisher(const Rows& rows);
 

@@ -12,7 +12,7 @@ namespace tenon::codegen::cuda {
 namespace {}  // namespace
 
 Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
-    : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * rows.schedule.vector) {
+    : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * vector_) {
   if (holds_rows(rows.schedule)) {
     shared_ = shared_elements(rows.schedule) / rows.schedule.vector;
     chunks_ = held_elements(rows.schedule) / rows.schedule.vector - shared_;
@@ -48,8 +48,7 @@ std::string Walk::end() const { return parts_of(rows_.schedule) > 1 ? "end" : en
 
 // Where this thread's first vector stands in the row, or in this block's part of it.
 std::string Walk::first() const {
-  const int vector = rows_.schedule.vector;
-  const std::string place = vector == 1 ? "member" : fmt::format("member * {}", vector);
+  const std::string place = vector_ == 1 ? "member" : fmt::format("member * {}", vector_);
   const std::string begin = parts_of(rows_.schedule) > 1 ? "begin" : peeled_ != nullptr ? "head" : "";
   return team_.size == 1 ? (begin.empty() ? "0" : begin) : begin + (begin.empty() ? "" : " + ") + place;
 }
@@ -67,7 +66,7 @@ void Walk::open_loop(const std::string& name, int step) {
 }
 
 bool Walk::takes_one_turn(int step) const {
-  if (parts_of(rows_.schedule) > 1) return false;
+  if (columns_ || parts_of(rows_.schedule) > 1) return false;
   const std::int64_t longest = rows_.length.bounds(rows_.kernel.symbols).max;
   return (peeled_ == nullptr ? longest : longest / rows_.schedule.vector * rows_.schedule.vector) <= step;
 }
@@ -91,6 +90,7 @@ int Walk::open_elements() {
     return open_chunks(fmt::format("{} + {} * {}", tiled() ? "tile" : first(),
                                    shared_ == 0 ? "c" : fmt::format("(c + {})", shared_), step_));
   }
+  if (columns_ && unroll_of(rows_.schedule) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(rows_.schedule)));
   open_loop(rows_.element(), step_);
   decode_element();
   return 1;

@@ -13,14 +13,15 @@ class Walk {
   /// `peeled`: the access at whose alignment in each row vectors begin, or null.
   Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled);
 
-  /// Vectors of a thread that are known by number: those of a held row, or of a tile; else 0, and one loop has all.
+  /// Vectors of a thread that are known by number: those of a held row, or of a tile; else 0, and one loop has all. Of
+  /// columns, whose vectors lie across the rows, the thread has an element of the row at each.
   int chunks() const { return chunks_; }
   /// Vectors of a thread, before those, that lie in shared memory.
   int shared_chunks() const { return shared_; }
   /// Elements of the whole team's vectors.
   int step() const { return step_; }
   /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
-  bool tiled() const { return !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
+  bool tiled() const { return !columns_ && !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
 
   /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
   /// element `edge`. A part of a row is [begin, end).
@@ -52,6 +53,8 @@ class Walk {
   const Rows& rows_;
   const Team& team_;
   const Access* peeled_;
+  const bool columns_ = rows_.schedule.team.mapping == RowMapping::column;
+  const int vector_ = columns_ ? 1 : rows_.schedule.vector;  // elements of a row that a thread has at once
   int step_ = 1, chunks_ = 0, shared_ = 0;
   bool in_block_ = false;
 };

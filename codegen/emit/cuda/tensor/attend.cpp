@@ -77,25 +77,24 @@ void emit_softmax(Writer& out, const Emission& e) {
 // "const auto out = make_result<8>([&](int i, int e, float v11, float v14, const pack<float, 8>& x16) { … });"
 void emit_result(Writer& out, const Emission& e) {
   const AttendParts& p = e.parts;
-  Points points;
-  points.instrs = p.epilogue;
+  Points points{.lanes = {.axis = p.e, .vector = epilogue_vector(e.kernel, p.e, 8)},
+                .instrs = p.epilogue,
+                .stores = all_stores(e.kernel),
+                .registers = {.held = {p.mix}}};
   points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
-  points.held = {p.mix};
   for (const Factor& factor : p.factors) {
     const std::string value = value_name(e.kernel, factor.value);
     if (factor.op != ir::Op::where) {
-      points.held_factor += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
+      points.registers.behind += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
     } else {
-      points.held_before = fmt::format("({} ? {}", value, factor.kept ? "" : "0 : ") + points.held_before;
-      points.held_factor += factor.kept ? " : 0)" : ")";
+      points.registers.before = fmt::format("({} ? {}", value, factor.kept ? "" : "0 : ") + points.registers.before;
+      points.registers.behind += factor.kept ? " : 0)" : ")";
     }
   }
-  for (std::size_t i = 0; i < e.kernel.stores.size(); ++i) points.stores.push_back(static_cast<int>(i));
-  points.axis = p.e;
-  points.vector = epilogue_vector(e.kernel, p.e, 8);
-  out.open(fmt::format(
-      "const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, {4}, {5}, const pack<{6}, {0}>& x{7}) {{", points.vector,
-      e.index, axis_name(e, p.i), axis_name(e, p.e), parameter(e, p.maximum), parameter(e, p.sum), e.real, p.mix));
+  out.open(
+      fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, {4}, {5}, const pack<{6}, {0}>& x{7}) {{",
+                  points.lanes.vector, e.index, axis_name(e, p.i), axis_name(e, p.e), parameter(e, p.maximum),
+                  parameter(e, p.sum), e.real, p.mix));
   emit_points(out, e.kernel, points);
   out.close("});");
 }
@@ -191,7 +190,7 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   launch.grid_x = extent_of_axes(kernel, e.parts.batch) * tiles_q * tiles_e;
   launch.block = mma ? schedule.tile_q * 2 : schedule.tile_q * 4;
   launch.shared_bytes = static_cast<int>(shared_bytes(schedule, tiles));
-  return finish(kernel, out, launch, target, true);
+  return finish(kernel, out, launch, target, kAllRegisters);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -20,13 +20,11 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
   out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, const pack<{4}, {0}>& x{5}) {{", vector,
                        type, name(parts.m), name(parts.n), element.dtype == DType::f64 ? "double" : "float",
                        parts.contract));
-  Points points;
-  points.instrs = parts.epilogue;
-  points.instrs.insert(points.instrs.begin(), parts.contract);
-  points.held = {parts.contract};
-  for (std::size_t i = 0; i < kernel.stores.size(); ++i) points.stores.push_back(static_cast<int>(i));
-  points.axis = parts.n;
-  points.vector = vector;
+  Points points{.lanes = {.axis = parts.n, .vector = vector},
+                .instrs = {parts.contract},
+                .stores = all_stores(kernel),
+                .registers = {.held = {parts.contract}}};
+  points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
   emit_points(out, kernel, points);
   out.close("});");
 }
@@ -90,7 +88,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
   launch.block = 32 * schedule.warps_m * schedule.warps_n;
   launch.shared_bytes = static_cast<int>(shared_bytes(schedule, element, a, b));
-  return finish(kernel, out, launch, target, true);
+  return finish(kernel, out, launch, target, kAllRegisters);
 }
 
 }  // namespace tenon::codegen::cuda

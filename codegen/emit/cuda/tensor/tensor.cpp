@@ -25,22 +25,19 @@ void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, Til
     out.line(fmt::format("return {};", address(kernel, load, names)));
     return;
   }
-  const std::string elements = access.vector == 1 ? fmt::format("load<1, 1>({})", address(kernel, load, names))
-                                                  : vector_load(kernel, part.value, axis, access.vector, names);
+  const std::string elements = access.vector == 1
+                                   ? fmt::format("load<1, 1>({})", address(kernel, load, names))
+                                   : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names);
   out.line(access.widened ? fmt::format("return widened<{}>({});", tile_type(element), elements)
                           : fmt::format("return {};", elements));
 }
 
 void emit_computed(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
                    const TileAccess& access, int axis) {
-  Points points;
-  points.instrs = part.region;
-  points.axis = axis;
-  points.vector = access.vector;
-  points.packed = part.value;
-  points.packed_type = tile_type(element);
-  points.packed_dtype = element.dtype;
-  emit_points(out, kernel, points);
+  emit_points(out, kernel,
+              {.lanes = {.axis = axis, .vector = access.vector},
+               .instrs = part.region,
+               .packed = {.value = part.value, .type = tile_type(element), .dtype = element.dtype}});
   out.line("return y;");
 }
 

@@ -50,7 +50,7 @@ std::string random_expression(const Kernel& kernel, const Instr& instr, const Na
 }
 
 std::string load_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
-  const DType stored = kernel.operands[static_cast<std::size_t>(instr.access.operand)].dtype;
+  const DType stored = stored_dtype(kernel, instr.access);
   const std::string value = decoded(element(kernel, instr.access, names), stored);
   const std::string guard = guard_text(instr.access.guards, names);
   return guard.empty() ? value : fmt::format("{} ? {} : {}", guard, value, literal(std::int64_t{0}, stored));
@@ -127,7 +127,7 @@ std::string address(const Kernel& kernel, const Access& access, const Names& nam
 }
 
 std::string store_statement(const Kernel& kernel, const Store& store, const Names& names) {
-  const DType stored = kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype;
+  const DType stored = stored_dtype(kernel, store.access);
   const std::string value = encoded(value_name(kernel, store.value), kernel.instr(store.value).dtype, stored);
   return fmt::format("{} = {};", element(kernel, store.access, names), value);
 }

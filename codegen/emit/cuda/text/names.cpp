@@ -78,6 +78,14 @@ const std::string& operand_name(const Kernel& kernel, int operand) {
   return kernel.operands[static_cast<std::size_t>(operand)].name;
 }
 
+const Operand& operand_at(const Kernel& kernel, const Access& access) {
+  return kernel.operands[static_cast<std::size_t>(access.operand)];
+}
+
+DType stored_dtype(const Kernel& kernel, const Access& access) { return operand_at(kernel, access).dtype; }
+
+const Store& store_at(const Kernel& kernel, int store) { return kernel.stores[static_cast<std::size_t>(store)]; }
+
 std::string value_name(const Kernel& kernel, InstrId instr) {
   const Instr& what = kernel.instr(instr);
   return what.kind == InstrKind::literal ? parenthesized(literal(what.literal, what.dtype)) : fmt::format("v{}", instr);

@@ -24,6 +24,10 @@ std::string unsigned_index_type(const Kernel& kernel);
 
 /// The operand's name: "in0".
 const std::string& operand_name(const Kernel& kernel, int operand);
+const Operand& operand_at(const Kernel& kernel, const Access& access);
+/// The dtype of its elements in memory.
+DType stored_dtype(const Kernel& kernel, const Access& access);
+const Store& store_at(const Kernel& kernel, int store);
 /// What uses of `instr` are spelled: its name "v12", or the literal itself, in parentheses when negative.
 std::string value_name(const Kernel& kernel, InstrId instr);
 

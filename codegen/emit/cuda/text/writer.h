@@ -27,6 +27,13 @@ class Writer {
     line(text);
     if (text.back() == '{') ++depth_;
   }
+  /// "if (inside) {" and its end, or nothing where there is no condition.
+  void open_if(const std::string& condition) {
+    if (!condition.empty()) open("if (" + condition + ") {");
+  }
+  void close_if(const std::string& condition) {
+    if (!condition.empty()) close();
+  }
   void unrolled(const std::string& loop) {
     line("#pragma unroll");
     open(loop);
