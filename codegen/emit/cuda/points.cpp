@@ -111,7 +111,7 @@ class PointsEmitter {
       if (store_width(index) != 0)
         out_.line(
             fmt::format("{} y{};", pack_type(stored_dtype(kernel_, store_at(kernel_, index).access), vector()), index));
-    out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector()));
+    out_.unrolled("j", vector());
     const Names names = points_.lanes.flat ? emit_advance() : at_point(names_, points_.lanes.axis, "j");
     for (InstrId id : points_.instrs)
       if (varies(id)) define_at("j", id, names);

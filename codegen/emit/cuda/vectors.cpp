@@ -89,7 +89,7 @@ void emit_load_into(Writer& out, const Kernel& kernel, InstrId load, const Lanes
     out.line(fmt::format("{} = {};", vector, text));
     return;
   }
-  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", lanes.vector));
+  out.unrolled("j", lanes.vector);
   out.line(fmt::format("{}[j] = {};", vector, guarded_element(kernel, load, at_point(names, lanes.axis, "j"))));
   out.close();
 }

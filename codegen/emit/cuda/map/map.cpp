@@ -58,7 +58,7 @@ Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
 void define_point(Writer& out, const Share& share) {
   const MapSchedule& schedule = share.schedule;
   std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
-  if (schedule.unroll > 1) block = fmt::format("({} * {} + u)", block, schedule.unroll);
+  if (schedule.unroll > 1 && !schedule.spread) block = fmt::format("({} * {} + u)", block, schedule.unroll);
   const std::string thread = fmt::format("{} * {} + threadIdx.x", block, schedule.threads);
   out.line(fmt::format("const {} point = {};", unsigned_index_type(share.kernel),
                        schedule.vector > 1 ? fmt::format("({}) * {}", thread, schedule.vector) : thread));
@@ -78,11 +78,8 @@ void emit_vector_of_points(Writer& out, const Share& share, const Points& points
 
 // Where the vectors of a thread that are spread along the outermost axis stand on the others, and in units of theirs.
 void decode_spread(Writer& out, const Share& share) {
-  const MapSchedule& schedule = share.schedule;
   const std::vector<Axis>& axes = share.kernel.axes;
-  const std::string block = share.kernel.wide_index ? "(u64)blockIdx.x" : "blockIdx.x";
-  out.line(fmt::format("const {} point = ({} * {} + threadIdx.x) * {};", unsigned_index_type(share.kernel), block,
-                       schedule.threads, schedule.vector));
+  define_point(out, share);
   std::vector<Digit> digits = {{"first_" + axes[0].name, axes[0].extent}};
   for (std::size_t axis = 1; axis < axes.size(); ++axis) digits.push_back({axes[axis].name, axes[axis].extent});
   decode_digits(out, share.kernel, digits, "point");
@@ -90,7 +87,7 @@ void decode_spread(Writer& out, const Share& share) {
 
 void open_spread(Writer& out, const Share& share) {
   const std::string& outermost = share.kernel.axes[0].name;
-  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
+  out.unrolled("u", share.schedule.unroll);
   out.line(
       fmt::format("const {0} {1} = first_{1} * {2} + u;", index_type(share.kernel), outermost, share.schedule.unroll));
 }
@@ -159,14 +156,10 @@ std::vector<InstrId> vector_loads(const Kernel& kernel, const Points& points) {
   return loads;
 }
 
-void open_unrolled(Writer& out, const Share& share) {
-  out.unrolled(fmt::format("for (int u = 0; u < {}; ++u) {{", share.schedule.unroll));
-}
-
 // The loads of all vectors, so that they are under way together.
 void emit_loads_first(Writer& out, const Share& share, const Points& points) {
   declare_held(out, share, points);
-  open_unrolled(out, share);
+  out.unrolled("u", share.schedule.unroll);
   define_point(out, share);
   if (!share.exact) out.line(fmt::format("if (point + {} > {}) break;", points.lanes.vector, share.total));
   decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
@@ -191,7 +184,7 @@ Source emit_map(const Kernel& kernel, const Target& target) {
       emit_spread(out, share, points);
     } else {
       if (!points.registers.held.empty()) emit_loads_first(out, share, points);
-      open_unrolled(out, share);
+      out.unrolled("u", share.schedule.unroll);
       emit_vector_of_points(out, share, points);
       out.close();
     }

@@ -139,11 +139,8 @@ void emit_inside(Writer& out, const Tiling& tiling, const std::string& inside, P
 void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
   const Kernel& kernel = tiling.kernel;
   const MapSchedule& schedule = tiling.schedule;
-  const int per_row = schedule.tile->columns / schedule.vector;
-  const int slots = schedule.tile->rows * per_row;
-  out.unrolled(fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", slots, schedule.threads));
-  out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
-  out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", per_row, schedule.vector));
+  open_vectors(out, tiling);
+  out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", tiling.per_row(), schedule.vector));
   define_point(out, tiling);
   Points points = map_points(kernel, schedule);
   points.registers.held = tiling.transposed.loads;
@@ -188,6 +185,14 @@ std::string interior(const Tiling& tiling) {
   return fmt::format("first_{0} + {1} <= {2} && {3}first_{4} + {5} <= {6}", tiling.row(), tiling.schedule.tile->rows,
                      dim_text(tiling.rows(), names), begins, tiling.column(), tiling.schedule.tile->columns,
                      dim_text(tiling.columns(), names));
+}
+
+void open_vectors(Writer& out, const Tiling& tiling) {
+  const int per_row = tiling.per_row();
+  out.line("#pragma unroll");
+  out.open(fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", tiling.schedule.tile->rows * per_row,
+                       tiling.schedule.threads));
+  out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
 }
 
 Source emit_transposing_map(const Kernel& kernel, const Target& target) {

@@ -69,17 +69,14 @@ void emit_vector(Writer& out, const Tiling& tiling, bool checked) {
 
 // All vectors of the tile. Those of a row begin `past` elements ahead of the columns that are dealt to the threads.
 void emit_vectors(Writer& out, const Tiling& tiling, bool checked) {
-  const MapSchedule& schedule = tiling.schedule;
   const std::string type = index_type(tiling.kernel);
-  const int vector = schedule.vector, per_row = schedule.tile->columns / vector;
-  out.unrolled(
-      fmt::format("for (int slot = 0; slot < {}; slot += {}) {{", schedule.tile->rows * per_row, schedule.threads));
-  out.line(fmt::format("const int row = slot / {0} + (int)(threadIdx.x / {0});", per_row));
+  const int vector = tiling.schedule.vector;
+  open_vectors(out, tiling);
   out.line(fmt::format("const {0} {1} = first_{1} + row;", type, tiling.row()));
   const Names dealt = at(tiling, tiling.row(), fmt::format("(first_{} + {})", tiling.column(), vector));
   out.line(fmt::format("const int past = (int)(({}) & {});", index_text(tiling.kernel.stores[0].access.offset, dealt),
                        vector - 1));
-  out.line(fmt::format("const int column = (int)(threadIdx.x % {0}) * {1} + {1} - past;", per_row, vector));
+  out.line(fmt::format("const int column = (int)(threadIdx.x % {0}) * {1} + {1} - past;", tiling.per_row(), vector));
   out.line(fmt::format("const {0} {1} = first_{1} + column;", type, tiling.column()));
   emit_vector(out, tiling, checked);
   out.close();
@@ -114,8 +111,7 @@ void emit_shifted_fill(Writer& out, const Tiling& tiling, InstrId load) {
 
 // The last vectors of a row are left to the next tile. Tiles inside the domain are not checked.
 void emit_shifted_work(Writer& out, const Tiling& tiling) {
-  const int per_row = tiling.schedule.tile->columns / tiling.schedule.vector;
-  out.line(fmt::format("if (threadIdx.x % {} == {}) return;", per_row, per_row - 1));
+  out.line(fmt::format("if (threadIdx.x % {} == {}) return;", tiling.per_row(), tiling.per_row() - 1));
   out.open(fmt::format("if ({}) {{", interior(tiling)));
   emit_vectors(out, tiling, false);
   out.close("} else {");

@@ -17,7 +17,7 @@ ColumnSums::ColumnSums(Writer& out, const Rows& rows, const std::vector<InstrId>
       long_(long_sums(rows, reduces, members_)) {}
 
 void ColumnSums::for_each_column(const std::string& statement) {
-  out_.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector_));
+  out_.unrolled("j", vector_);
   out_.line(statement);
   out_.close();
 }

@@ -94,7 +94,9 @@ class ReduceEmitter {
   void declare_shared(const std::vector<InstrId>& loads, BytesOf bytes);
   std::string shared_place() const;  // of chunk c: a multiple of this many elements
   std::string ring_place(const std::string& slot) const;
-  void emit_copies();
+  // The row's elements that go to shared memory, on their way.
+  void copy_row();
+  void emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place);
   void emit_shared_points(Points points);
 
   const Kernel& kernel_;

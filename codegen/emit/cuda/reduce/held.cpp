@@ -87,15 +87,18 @@ std::string ReduceEmitter::ring_place(const std::string& slot) const {
   return fmt::format("{} * {} + {}", slot, slot_elements(schedule_), shared_place());
 }
 
-void ReduceEmitter::emit_copies() {
+void ReduceEmitter::copy_row() {
   declare_shared(shared_, shared_load_bytes);
-  const int opened = walk_.open_shared();
-  for (InstrId id : shared_)
-    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async",
-                          schedule_.vector * held_size(kernel_, id), id, shared_place(),
+  emit_copies(schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async", shared_, shared_place());
+  out_.line("commit_copies();");
+}
+
+void ReduceEmitter::emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place) {
+  const int opened = persistent_ == nullptr ? walk_.open_shared() : walk_.open_elements();
+  for (InstrId id : loads)
+    out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", function, schedule_.vector * held_size(kernel_, id), id, place,
                           address(kernel_, kernel_.instr(id).access, rows_.names)));
   walk_.close(opened);
-  out_.line("commit_copies();");
 }
 
 void ReduceEmitter::emit_shared_points(Points points) {

@@ -12,22 +12,21 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kColumns = 32;       // neighbours of a block of the second function
-constexpr int kPartialBytes = 16;  // at most, of an accumulator
-constexpr int kMostBytes = 160;    // of a column's parts that a thread has under way
+constexpr int kColumns = 32;     // neighbours of a block of the second function
+constexpr int kArgBytes = 16;    // of a value with its index, at most
+constexpr int kMostBytes = 160;  // of a column's parts that a thread has under way
 
-// Where the parts of outer reduction number `slot` begin: for each block, one for every element of a row.
-std::string parts_of(const Rows& rows, std::size_t slot, const std::string& type) {
-  const Dim bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
-                                      static_cast<int>(slot));
-  return slot == 0 ? fmt::format("({}*)scratch", type)
-                   : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
+int blocks(const Rows& rows) { return persistent_blocks(rows.schedule)->blocks; }
+
+// Where the parts of outer reduction number `slot` begin: each block has one for every element of a row.
+std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
+  return scratch_parts(rows, rows.length, blocks(rows), slot, type);
 }
 
 Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
 
 int part_bytes(const Rows& rows, InstrId id) {
-  return combination_of(rows, id).is_arg ? kPartialBytes
+  return combination_of(rows, id).is_arg ? kArgBytes
                                          : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
 }
 
@@ -38,7 +37,7 @@ int part_width(const Rows& rows, InstrId id) {
 
 // Whether a thread of `members` that share a column has all of its parts under way at once.
 bool at_once(const Rows& rows, InstrId id, int members) {
-  return (persistent_blocks(rows.schedule)->blocks + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
+  return (blocks(rows) + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
 }
 
 // Of a column, in the second function: few, which combine theirs sooner, but enough to have all parts under way.
@@ -63,8 +62,8 @@ void declare_outer(Writer& out, const Rows& rows, int chunks) {
   const std::vector<InstrId> all = outer_reductions(rows);
   for (InstrId id : all)
     out.line(fmt::format("pack<{}, {}> a{}[{}];", combination_of(rows, id).type, vector, id, chunks));
-  out.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks));
-  out.unrolled(fmt::format("for (int j = 0; j < {}; ++j) {{", vector));
+  out.unrolled("c", chunks);
+  out.unrolled("j", vector);
   for (InstrId id : all) {
     const Combination how = combination_of(rows, id);
     out.line(fmt::format("a{}[c][j] = {};", id, how.identity));
@@ -79,7 +78,7 @@ void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
   std::size_t slot = 0;
   for (InstrId id : outer_reductions(rows))
     out.line(fmt::format("store<{}, {}>({} + blockIdx.x * {} + {}, a{}[c]);", rows.schedule.vector,
-                         part_width(rows, id), parts_of(rows, slot++, combination_of(rows, id).type), length,
+                         part_width(rows, id), partials(rows, slot++, combination_of(rows, id).type), length,
                          rows.element(), id));
   walk.close(opened);
 }
@@ -91,8 +90,7 @@ Finisher outer_finisher(const Rows& rows) {
   const int members = finishing_members(rows), threads = kColumns * members;
   result.block = threads;
   result.grid = blocks_of(rows.length, kColumns);
-  result.scratch_bytes = rows.length * Dim(std::int64_t{persistent_blocks(rows.schedule)->blocks} * kPartialBytes *
-                                           static_cast<std::int64_t>(all.size()));
+  result.scratch_bytes = scratch_bytes(rows.length, blocks(rows), all.size());
   Writer& out = result.body;
   const std::string length = dim_text(rows.length, rows.names);
   out.line(fmt::format("const u32 own = blockIdx.x * {0} + threadIdx.x % {0};", kColumns));
@@ -106,8 +104,8 @@ Finisher outer_finisher(const Rows& rows) {
     const Combination how = combination_of(rows, id);
     out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
     out.line(fmt::format("a{}[0] = {}<{}, {}>({} + place, {}, member, {}, {});", id,
-                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts",
-                         persistent_blocks(rows.schedule)->blocks, members, parts_of(rows, slot, how.type), length,
+                         at_once(rows, id, members) ? "combine_at_once" : "combine_parts", blocks(rows), members,
+                         partials(rows, slot, how.type), length,
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
   }
   for (InstrId id : all) {

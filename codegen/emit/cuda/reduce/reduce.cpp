@@ -35,7 +35,7 @@ Source ReduceEmitter::emit() {
   const bool split = parts_of(schedule_) > 1;
   emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
-  if (!shared_.empty()) emit_copies();
+  if (!shared_.empty()) copy_row();
   if (holds_rows(schedule_) && walk_.chunks() > 0) emit_held();
   if (peeled_ != nullptr) emit_edge_loads();
   if (!shared_.empty()) out_.line("wait_copies<0>();");
@@ -161,11 +161,9 @@ void ReduceEmitter::add_blocks(const std::vector<InstrId>& sums) {
 }
 
 void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
-  const Combination how = combination(kernel_, kernel_.instr(id));
-  const std::string all =
-      team_.collect.empty() ? fmt::format("a{}", id) : fmt::format("{}(a{}, {})", team_.collect, id, how.function);
+  const std::string all = collected(rows_, team_, id);
   if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
-  out_.line(fmt::format("const {} p{} = {};", how.type, id, all));
+  out_.line(fmt::format("const {} p{} = {};", combination(kernel_, kernel_.instr(id)).type, id, all));
   const std::string condition = row_condition(rows_, team_);
   out_.open_if(condition);
   out_.line(partial_statement(rows_, slot, "row", fmt::format("p{}", id)));
@@ -196,16 +194,13 @@ void ReduceEmitter::emit_online_points(const Online& online, const Points& first
 }
 
 void ReduceEmitter::emit_online_result(const Online& online) {
-  const Combination how = combination(kernel_, kernel_.instr(online.sum));
   define(out_, rows_, online.shift_instrs);
   out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
   for (InstrId id : long_sums(rows_, {online.sum}, team_.size)) {
     out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, v{1});", id, online.shift));
     add_blocks({id});
   }
-  emit_result(out_, rows_, online.sum,
-              team_.collect.empty() ? fmt::format("a{}", online.sum)
-                                    : fmt::format("{}(a{}, {})", team_.collect, online.sum, how.function));
+  emit_result(out_, rows_, online.sum, collected(rows_, team_, online.sum));
 }
 
 Source emit_reduce(const Kernel& kernel, const Target& target) {

@@ -27,13 +27,11 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
   for (InstrId id : waiting_)
     out_.line(fmt::format("{} next{}{};", waiting_type(id), id,
                           element_level(kernel_, id) ? fmt::format("[{}]", walk_.chunks()) : ""));
-  if (rows_.count.bounds(kernel_.symbols).min >= persistent_->blocks) {
-    emit_waiting("blockIdx.x");
-  } else if (!waiting_.empty()) {
-    out_.open(fmt::format("if (blockIdx.x < {}) {{", dim_text(rows_.count, rows_.names)));
-    emit_waiting("blockIdx.x");
-    out_.close();
-  }
+  const bool all_have_one = waiting_.empty() || rows_.count.bounds(kernel_.symbols).min >= persistent_->blocks;
+  const std::string has_one = all_have_one ? "" : "blockIdx.x < " + dim_text(rows_.count, rows_.names);
+  out_.open_if(has_one);
+  emit_waiting("blockIdx.x");
+  out_.close_if(has_one);
   if (copied_.empty()) return;
   declare_shared(copied_, ring_load_bytes);
   const int slots = persistent_->stages + 1;
@@ -41,8 +39,7 @@ void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
     out_.line(fmt::format("__shared__ arrival there[{}];", slots));
     out_.line(fmt::format("begin_arrivals<{}>(there);", slots));
   }
-  out_.unrolled(
-      fmt::format("for (int slot = 0; slot < {}; ++slot) {{", persistent_->bulk ? slots : persistent_->stages));
+  out_.unrolled("slot", persistent_->bulk ? slots : persistent_->stages);
   emit_row_copy(fmt::format("blockIdx.x + slot * {}", persistent_->blocks), "slot");
   out_.close();
   out_.line("int slot = 0;");
@@ -56,7 +53,7 @@ void ReduceEmitter::take_row() {
   }
   for (InstrId id : waiting_) {
     if (element_level(kernel_, id)) {
-      out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", walk_.chunks()));
+      out_.unrolled("c", walk_.chunks());
       out_.line(waits_in_words(id) ? fmt::format("x{0}[c] = arrived(next{0}[c]);", id)
                                    : fmt::format("x{0}[c] = next{0}[c];", id));
       out_.close();
@@ -129,20 +126,10 @@ void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slo
   out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
   out_.open(fmt::format("if (ahead < {}) {{", dim_text(rows_.count, rows_.names)));
   decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
-  if (persistent_->bulk) {
-    emit_bulk_copies(slot);
-    out_.close();
-    out_.close();
-    return;
-  }
-  const int opened = walk_.open_elements();
-  for (InstrId id : copied_)
-    out_.line(fmt::format("copy_async<{}>(s{} + {}, {}, true);", schedule_.vector * held_size(kernel_, id), id,
-                          ring_place(slot), address(kernel_, kernel_.instr(id).access, rows_.names)));
-  walk_.close(opened);
+  persistent_->bulk ? emit_bulk_copies(slot) : emit_copies("copy_async", copied_, ring_place(slot));
   out_.close();
   out_.close();
-  out_.line("commit_copies();");
+  if (!persistent_->bulk) out_.line("commit_copies();");
 }
 
 void ReduceEmitter::emit_bulk_copies(const std::string& slot) {

@@ -14,11 +14,8 @@ namespace {
 
 constexpr int kPartialBytes = 16;  // at most, of an accumulator
 
-// Where the parts of reduction number `slot` begin: each part has one for every row.
 std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
-  const Dim bytes = rows.count * Dim(parts_of(rows.schedule)) * Dim(static_cast<std::int64_t>(kPartialBytes * slot));
-  return slot == 0 ? fmt::format("({}*)scratch", type)
-                   : fmt::format("({}*)(scratch + {})", type, dim_text(bytes, rows.names));
+  return scratch_parts(rows, rows.count, parts_of(rows.schedule), slot, type);
 }
 
 constexpr int kFinishingThreads = 256;  // of a block
@@ -123,6 +120,11 @@ std::string row_condition(const Rows& rows, const Team& team) {
   return whole_blocks(rows, team) ? "member == 0" : "member == 0 && inside";
 }
 
+std::string collected(const Rows& rows, const Team& team, InstrId id) {
+  if (team.collect.empty()) return fmt::format("a{}", id);
+  return fmt::format("{}(a{}, {})", team.collect, id, combination(rows.kernel, rows.kernel.instr(id)).function);
+}
+
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs) {
   define(out, rows.kernel, instrs, rows.names);
 }
@@ -138,11 +140,21 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
   const Kernel& kernel = rows.kernel;
   if (rows.rounds.row_stores.empty()) return;
   const std::string condition = row_condition(rows, team);
-  const bool block = !condition.empty() && rows.rounds.row_stores.size() > 1;
-  if (block) out.open(fmt::format("if ({}) {{", condition));
+  const bool several = rows.rounds.row_stores.size() > 1;
+  const std::string of_all = several ? condition : "", of_each = several ? "" : condition;
+  out.open_if(of_all);
   for (int index : rows.rounds.row_stores)
-    out.line(conditional_store(kernel, store_at(kernel, index), rows.names, block ? "" : condition));
-  if (block) out.close();
+    out.line(conditional_store(kernel, store_at(kernel, index), rows.names, of_each));
+  out.close_if(of_all);
+}
+
+Dim scratch_bytes(const Dim& count, int parts, std::size_t reductions) {
+  return count * Dim(static_cast<std::int64_t>(kPartialBytes * reductions) * parts);
+}
+
+std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::size_t slot, const std::string& type) {
+  if (slot == 0) return fmt::format("({}*)scratch", type);
+  return fmt::format("({}*)(scratch + {})", type, dim_text(scratch_bytes(count, parts, slot), rows.names));
 }
 
 std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
@@ -158,8 +170,7 @@ Finisher finisher(const Rows& rows) {
   const Sweep& sweep = rows.rounds.sweeps[0];
   result.block = kFinishingThreads;
   result.grid = blocks_of(rows.count, team.rows);
-  result.scratch_bytes =
-      rows.count * Dim(static_cast<std::int64_t>(kPartialBytes * sweep.reduces.size()) * parts_of(rows.schedule));
+  result.scratch_bytes = scratch_bytes(rows.count, parts_of(rows.schedule), sweep.reduces.size());
   Writer& out = result.body;
   emit_row(out, rows, team, 1);
   define(out, rows, sweep.before);
@@ -171,9 +182,7 @@ Finisher finisher(const Rows& rows) {
                          team.size, partials(rows, slot, how.type), rows.kept == 0 ? "" : " + row", count,
                          team.size == 1 ? "0" : "member",
                          how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
-    emit_result(
-        out, rows, id,
-        team.collect.empty() ? fmt::format("a{}", id) : fmt::format("{}(a{}, {})", team.collect, id, how.function));
+    emit_result(out, rows, id, collected(rows, team, id));
   }
   define(out, rows, rows.rounds.after);
   emit_row_stores(out, rows, team);

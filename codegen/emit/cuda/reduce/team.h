@@ -54,11 +54,18 @@ std::string element_condition(const Rows& rows, const Team& team);
 /// When a thread stores what there is once for each row: "member == 0 && inside".
 std::string row_condition(const Rows& rows, const Team& team);
 
+/// "reduce_lanes<8>(a3, [](float a, float b) …)": the team's accumulators a<id> combined.
+std::string collected(const Rows& rows, const Team& team, InstrId reduce);
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs);
 /// "const float v3 = a3;" for `accumulated` = "a3".
 void emit_result(Writer& out, const Rows& rows, InstrId reduce, const std::string& accumulated);
 void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
 
+/// Where the parts of reduction number `slot` begin in scratch: each of the parts has an accumulator of `type` for each
+/// of `count`.
+std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::size_t slot, const std::string& type);
+/// Bytes of scratch for the parts of so many reductions.
+Dim scratch_bytes(const Dim& count, int parts, std::size_t reductions);
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
 std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
 /// The second function: combines the parts of each row in order.

@@ -86,7 +86,7 @@ void Walk::open_tile() { open_loop("tile", step_ * chunks_); }
 
 int Walk::open_elements() {
   if (chunks_ > 0) {
-    out_.unrolled(fmt::format("for (int c = 0; c < {}; ++c) {{", chunks_));
+    out_.unrolled("c", chunks_);
     return open_chunks(fmt::format("{} + {} * {}", tiled() ? "tile" : first(),
                                    shared_ == 0 ? "c" : fmt::format("(c + {})", shared_), step_));
   }

@@ -3,18 +3,16 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 
 #include "codegen/analysis/rounds.h"
 #include "codegen/emit/cuda/text/spell.h"
+#include "codegen/emit/cuda/text/writer.h"
 #include "ir/graph/check.h"
 #include "ir/ops/op.h"
 
 namespace tenon::codegen::cuda {
 namespace {
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 // NVRTC 13.0 compares sums and differences of bytes without extending their sign first, where they are the lowest of a
 // loaded word. It does not see through low_byte.

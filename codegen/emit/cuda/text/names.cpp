@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "codegen/emit/cuda/text/spell.h"
+#include "codegen/emit/cuda/text/writer.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen::cuda {
@@ -32,8 +33,6 @@ void append_summand(std::string& sum, const std::string& text) {
     sum += " + " + text;
   }
 }
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::string atom_text(const IndexAtom& atom, const Names& names) {
   const auto divided = [&](const char* operation, const char* function) {

@@ -2,11 +2,11 @@
 #include "codegen/emit/cuda/text/parts.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "codegen/emit/cuda/text/writer.h"
 #include "codegen/prelude/prelude.h"
 
 namespace tenon::codegen::cuda {
@@ -18,7 +18,6 @@ constexpr std::string_view kMark = "//@";
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::set<std::string_view> seen;
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (std::size_t i = 0; i < text.size();) {
     if (text.substr(i, 2) == "//") {
       i = std::min(text.find('\n', i), text.size());

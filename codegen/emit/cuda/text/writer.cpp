@@ -9,8 +9,6 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 bool has_word(const std::string& line, const std::string& word) {
   const std::size_t end = std::min(line.find("//"), line.size());
   for (std::size_t at = line.find(word); at < end; at = line.find(word, at + 1))
@@ -38,6 +36,8 @@ std::string defined_name(const std::string& line) {
 }
 
 }  // namespace
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::string without_unused(std::string body) {
   std::vector<std::string> lines;

@@ -34,9 +34,10 @@ class Writer {
   void close_if(const std::string& condition) {
     if (!condition.empty()) close();
   }
-  void unrolled(const std::string& loop) {
+  /// "for (int j = 0; j < count; ++j) {", unrolled.
+  void unrolled(const std::string& j, int count) {
     line("#pragma unroll");
-    open(loop);
+    open("for (int " + j + " = 0; " + j + " < " + std::to_string(count) + "; ++" + j + ") {");
   }
   const std::string& text() const { return text_; }
 
@@ -44,6 +45,9 @@ class Writer {
   int depth_;
   std::string text_;
 };
+
+/// Whether `c` may stand in an identifier.
+bool is_word(char c);
 
 /// `body` without definitions "const T name = …;" whose name occurs nowhere below in their scope: an emitter may define
 /// what most kernels need and leave the rest to this.
