@@ -21,8 +21,6 @@ struct Selection {
 
 bool is_map(const Instr& instr, ir::Op op) { return instr.kind == InstrKind::map && instr.op == op; }
 
-bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
-
 // x's instructions along the axis, in definition order; nothing when one of them cannot be had at a gathered position.
 std::optional<std::vector<InstrId>> cone_of(const Kernel& kernel, InstrId root, int axis) {
   std::vector<InstrId> cone;

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/analysis/uses.h"
+#include "codegen/kernel/uses.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
