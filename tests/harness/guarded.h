@@ -10,15 +10,15 @@
 
 #include "ir/graph/graph.h"
 #include "ir/interpret/interpret.h"
-#include "runtime/backend.h"
 #include "tenon/compile.h"
+#include "tests/harness/forwarding.h"
 
 namespace tenon::test {
 
 /// Another backend, with guard bands around its memory.
-class GuardedBackend final : public runtime::Backend {
+class GuardedBackend final : public ForwardingBackend {
  public:
-  explicit GuardedBackend(std::shared_ptr<const runtime::Backend> inner) : inner_(std::move(inner)) {}
+  using ForwardingBackend::ForwardingBackend;
   ~GuardedBackend() override;
 
   /// What fresh memory holds in every byte.
@@ -26,39 +26,13 @@ class GuardedBackend final : public runtime::Backend {
   /// What was written outside of an allocation so far; empty when nothing was.
   std::string damage() const;
 
-  const codegen::Target& target() const override { return inner_->target(); }
-  std::string device_name() const override { return inner_->device_name(); }
-  codegen::Source emit(const codegen::Launch& launch) const override { return inner_->emit(launch); }
-  runtime::Binary build(const codegen::Source& source) const override { return inner_->build(source); }
-  std::shared_ptr<const runtime::LoadedKernel> load(const codegen::Source& source,
-                                                    const runtime::Binary& binary) const override {
-    return inner_->load(source, binary);
-  }
-  std::string disassemble(const codegen::Source& source) const override { return inner_->disassemble(source); }
-  void launch(const runtime::LaunchCall& launch, void* stream) const override { inner_->launch(launch, stream); }
-  void copy_in(void* to, const void* from, std::size_t bytes, void* stream) const override {
-    inner_->copy_in(to, from, bytes, stream);
-  }
-  void copy_out(void* to, const void* from, std::size_t bytes, void* stream) const override {
-    inner_->copy_out(to, from, bytes, stream);
-  }
-  void copy(void* to, const void* from, std::size_t bytes, void* stream) const override {
-    inner_->copy(to, from, bytes, stream);
-  }
-  void fill(void* to, unsigned char byte, std::size_t bytes, void* stream) const override {
-    inner_->fill(to, byte, bytes, stream);
-  }
-  void synchronize(void* stream) const override { inner_->synchronize(stream); }
-  void drain() const override { inner_->drain(); }
-  std::unique_ptr<runtime::Timer> timer() const override { return inner_->timer(); }
-
+  std::unique_ptr<runtime::Recording> record(const std::function<void(void*)>&) const override { return nullptr; }
   void* allocate(std::size_t bytes) const override;
   void release(void* memory) const noexcept override;
 
  private:
   void inspect(const std::byte* memory, std::size_t bytes) const;
 
-  std::shared_ptr<const runtime::Backend> inner_;
   unsigned char fill_ = 0xff;
   mutable std::mutex mutex_;
   mutable std::map<std::byte*, std::size_t> live_;
