@@ -33,14 +33,17 @@ std::string body_text(const Kernel& kernel, const Writer& body) {
 }
 
 std::string function_text(const std::string& name, const std::string& bounds, const std::string& parameters,
-                          const std::string& body, bool dependent) {
+                          const std::string& body) {
   Writer out;
   out.open(fmt::format("extern \"C\" __global__ void {} {}({}) {{", bounds, name, parameters));
-  if (dependent) out.line("join_stream();");
   return out.text() + body + "}\n";
 }
 
 }  // namespace
+
+void join_stream(Writer& out, const Target& target) {
+  if (target.may.dependent_launch) out.line("join_stream();");
+}
 
 std::string bounds_of(const LaunchRule& launch, int resident) {
   const std::string cluster = launch.cluster > 1 ? fmt::format(" __cluster_dims__({}, 1, 1)", launch.cluster) : "";
@@ -59,8 +62,8 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
   source.resident = resident;
-  source.text = with_prelude(
-      function_text(kernel.name, bounds_of(launch, resident), parameters(kernel), source.body, launch.dependent));
+  source.text =
+      with_prelude(function_text(kernel.name, bounds_of(launch, resident), parameters(kernel), source.body));
   return source;
 }
 
@@ -75,7 +78,7 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   source.finish.dependent = launch.dependent;
   source.scratch_bytes = finisher.scratch_bytes;
   const auto function = [&](const std::string& name, const std::string& bounds, const Writer& text) {
-    return function_text(name, bounds, parameters(kernel, true), body_text(kernel, text), launch.dependent);
+    return function_text(name, bounds, parameters(kernel, true), body_text(kernel, text));
   };
   source.text =
       with_prelude(function(source.entry, bounds_of(launch, resident), body) + "\n" +

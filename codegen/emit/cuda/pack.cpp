@@ -69,7 +69,6 @@ class PackEmitter {
     Writer out;
     out.open(fmt::format("extern \"C\" __global__ void {} {}({}) {{", bounds_of(pack_.launch, pack_.resident),
                          pack_.entry, parameter_list()));
-    if (pack_.launch.dependent) out.line("join_stream();");
     out.line("const u32 block = blockIdx.x;");
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const std::string condition = i + 1 < members_.size() ? fmt::format("if (block < end{}) return ", i) : "";

@@ -175,6 +175,7 @@ Source emit_map(const Kernel& kernel, const Target& target) {
   const Share share = share_of(kernel, schedule);
   Points points = map_points(kernel, schedule);
   Writer out(1);
+  join_stream(out, target);
   if (schedule.unroll == 1) {
     emit_vector_of_points(out, share, points);
   } else {

@@ -199,6 +199,7 @@ Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   const Tiling tiling = tiling_of(kernel);
   const Transposed& transposed = tiling.transposed;
   Writer out(1);
+  join_stream(out, target);
   for (InstrId load : transposed.loads) declare_tile(out, tiling, fmt::format("t{}", load), kernel.instr(load).access);
   for (int store : transposed.stores)
     declare_tile(out, tiling, fmt::format("u{}", store), store_at(kernel, store).access);

@@ -30,6 +30,7 @@ class ColumnEmitter {
   }
 
   Source emit() {
+    join_stream(out_, target_);
     emit_row(out_, rows_, team_, parts_of(schedule_));
     walk_.emit_bounds();
     emit_held();
@@ -38,7 +39,7 @@ class ColumnEmitter {
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_));
     launch.block = schedule_.team.threads;
     if (parts_of(schedule_) > 1)
-      return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
+      return finish(kernel_, out_, launch, target_, finisher(rows_, target_), schedule_.occupancy.least);
     emit_row_stores();
     return finish(kernel_, out_, launch, target_, schedule_.occupancy.least);
   }

@@ -27,6 +27,7 @@ class PeeledColumns {
         reference_(column_reference(kernel, schedule_.vector)) {}
 
   Source emit() {
+    join_stream(out_, target_);
     emit_bounds();
     out_.open(fmt::format("if (blockIdx.x < {}) {{", parts_of(schedule_)));
     emit_edges();
@@ -37,7 +38,7 @@ class PeeledColumns {
     LaunchRule launch;
     launch.grid_x = (blocks_of(vectors, schedule_.team.columns) + Dim(1)) * Dim(parts_of(schedule_));
     launch.block = schedule_.team.threads;
-    return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
+    return finish(kernel_, out_, launch, target_, finisher(rows_, target_), schedule_.occupancy.least);
   }
 
  private:

@@ -83,7 +83,7 @@ void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
   walk.close(opened);
 }
 
-Finisher outer_finisher(const Rows& rows) {
+Finisher outer_finisher(const Rows& rows, const Target& target) {
   const Kernel& kernel = rows.kernel;
   const std::vector<InstrId> all = outer_reductions(rows);
   Finisher result;
@@ -92,6 +92,7 @@ Finisher outer_finisher(const Rows& rows) {
   result.grid = blocks_of(rows.length, kColumns);
   result.scratch_bytes = scratch_bytes(rows.length, blocks(rows), all.size());
   Writer& out = result.body;
+  join_stream(out, target);
   const std::string length = dim_text(rows.length, rows.names);
   out.line(fmt::format("const u32 own = blockIdx.x * {0} + threadIdx.x % {0};", kColumns));
   out.line(fmt::format("const int member = threadIdx.x / {};", kColumns));

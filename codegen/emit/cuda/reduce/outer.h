@@ -16,6 +16,6 @@ void declare_outer(Writer& out, const Rows& rows, int chunks);
 /// Behind the last row: the block's share of each into scratch.
 void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk);
 /// The second function: what is stored of them.
-Finisher outer_finisher(const Rows& rows);
+Finisher outer_finisher(const Rows& rows, const Target& target);
 
 }  // namespace tenon::codegen::cuda

@@ -42,7 +42,7 @@ Source ReduceEmitter::emit_walk() {
   launch.grid_x = Dim(persistent_->blocks);
   launch.block = schedule_.team.threads;
   launch.shared_bytes = static_cast<int>(ring_bytes(kernel_, schedule_));
-  return finish(kernel_, out_, launch, target_, outer_finisher(rows_), schedule_.occupancy.least);
+  return finish(kernel_, out_, launch, target_, outer_finisher(rows_, target_), schedule_.occupancy.least);
 }
 
 bool ReduceEmitter::varies_by_row(InstrId id) const {

@@ -31,6 +31,7 @@ ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
 }
 
 Source ReduceEmitter::emit() {
+  join_stream(out_, target_);
   if (persistent_ != nullptr) return emit_walk();
   const bool split = parts_of(schedule_) > 1;
   emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
@@ -44,7 +45,7 @@ Source ReduceEmitter::emit() {
   launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
   launch.cluster = schedule_.team.cluster;
   launch.block = schedule_.team.threads;
-  if (split) return finish(kernel_, out_, launch, target_, finisher(rows_), schedule_.occupancy.least);
+  if (split) return finish(kernel_, out_, launch, target_, finisher(rows_, target_), schedule_.occupancy.least);
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
   if (schedule_.team.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results

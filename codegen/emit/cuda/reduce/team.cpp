@@ -164,7 +164,7 @@ std::string partial_statement(const Rows& rows, std::size_t slot, const std::str
   return fmt::format("({})[{}] = {};", partials(rows, slot, type), at, value);
 }
 
-Finisher finisher(const Rows& rows) {
+Finisher finisher(const Rows& rows, const Target& target) {
   Finisher result;
   const Team team = finishing_team(rows);
   const Sweep& sweep = rows.rounds.sweeps[0];
@@ -172,6 +172,7 @@ Finisher finisher(const Rows& rows) {
   result.grid = blocks_of(rows.count, team.rows);
   result.scratch_bytes = scratch_bytes(rows.count, parts_of(rows.schedule), sweep.reduces.size());
   Writer& out = result.body;
+  join_stream(out, target);
   emit_row(out, rows, team, 1);
   define(out, rows, sweep.before);
   const std::string count = dim_text(rows.count, rows.names);

@@ -69,6 +69,6 @@ Dim scratch_bytes(const Dim& count, int parts, std::size_t reductions);
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
 std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
 /// The second function: combines the parts of each row in order.
-Finisher finisher(const Rows& rows);
+Finisher finisher(const Rows& rows, const Target& target);
 
 }  // namespace tenon::codegen::cuda

@@ -153,6 +153,7 @@ Source emit_attend(const Kernel& kernel, const Target& target) {
   const Dim tiles_e = mma ? Dim(1) : blocks_of(extent(e, e.parts.e), tiles.width);
 
   Writer out(1);
+  join_stream(out, target);
   out.line("extern __shared__ __align__(16) unsigned char shared[];");
   out.line(
       fmt::format("const u32 tiles_q = {}, tiles_e = {};", dim_text(tiles_q, e.names), dim_text(tiles_e, e.names)));

@@ -72,6 +72,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   const std::string index = index_type(kernel);
 
   Writer out(1);
+  join_stream(out, target);
   out.line("extern __shared__ __align__(16) unsigned char shared[];");
   out.line(fmt::format("const raster tile = raster_of(blockIdx.x, {}, {});", dim_text(tiles_m, names),
                        dim_text(tiles_n, names)));
