@@ -10,8 +10,9 @@ namespace tenon::codegen {
 /// every operand must be contiguous along the one reduced axis, so that nothing is read outside a row.
 const Access* peel_reference(const Kernel& kernel);
 
-/// The same for column reductions (emit/cuda/columns_peeled.h), or null: one kept and one reduced axis, one sweep that
-/// stores nothing for each element, and every load that varies along the kept axis in vectors at the same places.
+/// The same for column reductions (codegen/emit/cuda/reduce/columns.h), or null: one kept and one reduced axis, one
+/// sweep that stores nothing for each element, and every load that varies along the kept axis in vectors at the same
+/// places.
 const Access* column_reference(const Kernel& kernel, int vector);
 
 }  // namespace tenon::codegen

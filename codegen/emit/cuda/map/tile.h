@@ -1,5 +1,5 @@
-// The tile of a Map kernel with accesses along two axes, for what fills it and works on it: map_tile.cpp, and
-// map_tile_shift.cpp for rows that begin at any element.
+// The tile of a Map kernel with accesses along two axes. tile.cpp fills it and works on it; tile_shift.cpp does so
+// where rows begin at any element.
 #pragma once
 
 #include <string>

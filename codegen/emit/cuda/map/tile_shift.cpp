@@ -1,6 +1,6 @@
 // Tiles of transposing Map kernels whose rows begin at any element in memory. What is loaded goes through registers,
 // where two aligned vectors become the one between them; what is stored is dealt so that vectors begin where the row is
-// aligned, and is read from the tile at any column. See map_tile.h.
+// aligned, and is read from the tile at any column. See tile.h.
 #include <fmt/format.h>
 
 #include "codegen/emit/cuda/emit.h"

@@ -24,7 +24,7 @@ void ColumnSums::for_each_column(const std::string& statement) {
 
 void ColumnSums::declare() {
   for (InstrId id : reduces_) {
-    const Combination how = combination(rows_.kernel, rows_.kernel.instr(id));
+    const Combination how = combination(rows_.kernel, id);
     out_.line(fmt::format("pack<{}, {}> a{};", how.type, vector_, id));
     for_each_column(fmt::format("a{}[j] = {};", id, how.identity));
   }
@@ -41,7 +41,7 @@ void ColumnSums::add_blocks() {
 
 std::string ColumnSums::collected(InstrId id) {
   if (members_ == 1) return fmt::format("a{}", id);
-  const Combination how = combination(rows_.kernel, rows_.kernel.instr(id));
+  const Combination how = combination(rows_.kernel, id);
   out_.line(fmt::format("const pack<{0}, {1}> b{2} = reduce_columns<{3}, {4}>(a{2}, {5});", how.type, vector_, id,
                         across_, rows_.schedule.team.threads, how.function));
   return fmt::format("b{}", id);

@@ -108,7 +108,7 @@ class ColumnEmitter {
     const Instr& instr = kernel_.instr(id);
     const std::string all = sums.collected(id);
     out_.line(fmt::format("pack<{}, {}> x{};", value_type(instr.dtype), schedule_.vector, id));
-    sums.for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, combination(kernel_, instr).is_arg ? ".index" : ""));
+    sums.for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, combination(kernel_, id).is_arg ? ".index" : ""));
   }
 
   void emit_row_stores() {

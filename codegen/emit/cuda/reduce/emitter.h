@@ -1,6 +1,6 @@
-// Writes one Reduce kernel whose rows are shared by the threads of a team: reduce.cpp has the sweeps, reduce_walk.cpp
-// the blocks that walk over many rows, reduce_ahead.cpp what they load of the next ones, reduce_held.cpp what is kept
-// of a row from one sweep to the next.
+// Writes one Reduce kernel whose rows are shared by the threads of a team. reduce.cpp has the sweeps, persistent.cpp
+// the blocks that walk over many rows, ring.cpp the rows that these have in flight, held.cpp what a row keeps from one
+// sweep to the next.
 #pragma once
 
 #include <string>
@@ -23,7 +23,6 @@ class ReduceEmitter {
   Source emit();
 
  private:
-  // The compiler rather spills for a further block than it uses what peeled rows take.
 
   // ---- sweeps (reduce.cpp) ----
 
@@ -32,58 +31,58 @@ class ReduceEmitter {
   static Points at_edge(Points points);
   void emit_sweep(std::size_t number);
   void emit_elements(std::size_t number);
-  // The sums of a sweep that are cut in blocks, and what there is of them in t<id>, of an online one by shift at<id>.
+  // The sums of a sweep that are cut in blocks (long_sums.h). t<id> is the sum of the blocks so far; where the sum is
+  // online, at<id> is the shift that t<id> has.
   std::vector<InstrId> blocked_sums(const Sweep& sweep) const;
   void declare_blocks(const Sweep& sweep);
   void end_block(const Sweep& sweep);
   void add_blocks(const std::vector<InstrId>& sums);
   // The row's result, or this part's share of it in scratch.
   void emit_collected(InstrId id, std::size_t slot);
-  // The sum so far with the shift of the maximum so far, and the elements just read, in a scope where that maximum has
-  // the maximum's name. `again`: in a loop over them of its own.
+  // Rescales the sum so far to the maximum so far, then adds the elements just read. In this scope the maximum so far
+  // has the name of the maximum. `again`: a loop of its own goes over the elements.
   void emit_online_points(const Online& online, const Points& first, bool again);
   void emit_online_result(const Online& online);
 
-  // ---- many rows, one after the other (reduce_walk.cpp) ----
+  // ---- persistent blocks (persistent.cpp) ----
 
-  // The block's rows, one after the other.
-  Source emit_walk();
+  Source emit_persistent();
   bool varies_by_row(InstrId id) const;
-  // How many buffers the warps' parts of a row's reductions have: "part<id>[turn]".
+  // Buffers for the warps' parts of a row's reductions: "part<id>[turn]".
   int part_turns() const;
   void declare_parts();
-  // The row's results, behind one barrier.
+  // The row's results. All reductions of the sweep share one barrier.
   void emit_collected_together(std::size_t sweep);
 
-  // ---- rows under way (reduce_ahead.cpp) ----
+  // ---- rows in flight (ring.cpp) ----
 
-  // In front of the loop over rows, the first rows: these loads, and what there is once for each row.
-  void begin_ahead(const std::vector<InstrId>& loads);
-  // The row's elements in x<id>, and the next row that has no place yet on its way.
+  // Starts the loads of the first rows, in front of the loop over rows: `loads`, and the loads of one element a row.
+  void begin_stages(const std::vector<InstrId>& loads);
+  // Moves the row's elements to x<id>, and starts the loads of the next row that has a free stage.
   void take_row();
-  // What is loaded of row number `row`, which is there, into next<id>.
+  // Loads row number `row`, which exists, into next<id>.
   void emit_waiting(const std::string& row);
-  // Whether next<id> has the words of vector loads, rather than elements that were loaded one by one.
+  // Whether next<id> has the words of vector loads; otherwise it has elements that were loaded one by one.
   bool waits_in_words(InstrId id) const;
   std::string waiting_type(InstrId id) const;
   std::string waiting_load(InstrId id, int vector, int width) const;
-  // Row number `row`, if there is one, into slot number `slot` of the ring.
+  // Copies row number `row`, if there is one, to slot number `slot` of the ring.
   void emit_row_copy(const std::string& row, const std::string& slot);
   void emit_bulk_copies(const std::string& slot);
-  // Behind the first barrier of a row, where all have read its slot.
+  // Behind the first barrier of a row: all threads have read its slot.
   void refill_slot();
   void next_slot();
 
-  // ---- elements in registers, and in shared memory (reduce_held.cpp) ----
+  // ---- elements in registers and in shared memory (held.cpp) ----
 
   std::vector<InstrId> plain_loads(const std::vector<InstrId>& instrs) const;
-  // Of a persistent row, what is there when sweep `number` begins: to the first, all that it loads.
+  // The values of a held row that are there when sweep `number` begins. The first sweep has all that it loads.
   std::vector<InstrId> held_in(std::size_t number) const;
-  // What a persistent row holds, and the loads among it.
+  // Declares what a held row keeps, and fills the loads among it.
   void emit_held();
-  // "pack<bf16, 1> e0;": what is loaded of the edge is there from the start.
+  // "pack<bf16, 1> e0;": loads of the edge are made at the start.
   void emit_edge_loads();
-  // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" of what is computed at the edge.
+  // "pack<bf16, 8> x0[4];", and "pack<bf16, 1> e0;" where the value is computed at the edge too.
   void declare(InstrId id, const std::string& name = "x");
   // Declares vectors of these loads and fills them.
   void emit_loads(const std::vector<InstrId>& loads);
@@ -110,7 +109,7 @@ class ReduceEmitter {
   std::vector<Held> held_;
   std::vector<InstrId> shared_;            // held loads whose first vectors are in shared memory
   std::vector<InstrId> edges_;             // loads of the edge, in e<id>
-  std::vector<InstrId> waiting_, copied_;  // loads of rows under way: in registers, and in the ring
+  std::vector<InstrId> waiting_, copied_;  // loads of rows in flight: in registers, and in the ring
   Lanes lanes_;
   CacheHints cache_;
   Writer out_{1};

@@ -1,5 +1,4 @@
-// What is kept of a row from one sweep to the next: in registers, in shared memory, and at its edges. See
-// reduce_emitter.h.
+// What a row keeps from one sweep to the next: in registers, in shared memory, and at its edges. See emitter.h.
 #include <fmt/format.h>
 
 #include "codegen/analysis/rows_ring.h"

@@ -23,16 +23,14 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
   return scratch_parts(rows, rows.length, blocks(rows), slot, type);
 }
 
-Combination combination_of(const Rows& rows, InstrId id) { return combination(rows.kernel, rows.kernel.instr(id)); }
-
 int part_bytes(const Rows& rows, InstrId id) {
-  return combination_of(rows, id).is_arg ? kArgBytes
-                                         : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
+  return combination(rows.kernel, id).is_arg ? kArgBytes
+                                             : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
 }
 
 // Elements of an accumulator that are stored together.
 int part_width(const Rows& rows, InstrId id) {
-  return combination_of(rows, id).is_arg ? 1 : std::min(rows.schedule.vector, 16 / part_bytes(rows, id));
+  return combination(rows.kernel, id).is_arg ? 1 : std::min(rows.schedule.vector, 16 / part_bytes(rows, id));
 }
 
 // Whether a thread of `members` that share a column has all of its parts under way at once.
@@ -61,11 +59,11 @@ void declare_outer(Writer& out, const Rows& rows, int chunks) {
   const int vector = rows.schedule.vector;
   const std::vector<InstrId> all = outer_reductions(rows);
   for (InstrId id : all)
-    out.line(fmt::format("pack<{}, {}> a{}[{}];", combination_of(rows, id).type, vector, id, chunks));
+    out.line(fmt::format("pack<{}, {}> a{}[{}];", combination(rows.kernel, id).type, vector, id, chunks));
   out.unrolled("c", chunks);
   out.unrolled("j", vector);
   for (InstrId id : all) {
-    const Combination how = combination_of(rows, id);
+    const Combination how = combination(rows.kernel, id);
     out.line(fmt::format("a{}[c][j] = {};", id, how.identity));
   }
   out.close();
@@ -78,7 +76,7 @@ void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
   std::size_t slot = 0;
   for (InstrId id : outer_reductions(rows))
     out.line(fmt::format("store<{}, {}>({} + blockIdx.x * {} + {}, a{}[c]);", rows.schedule.vector,
-                         part_width(rows, id), partials(rows, slot++, combination_of(rows, id).type), length,
+                         part_width(rows, id), partials(rows, slot++, combination(rows.kernel, id).type), length,
                          rows.element(), id));
   walk.close(opened);
 }
@@ -102,17 +100,16 @@ Finisher outer_finisher(const Rows& rows, const Target& target) {
   std::vector<bool> defined(kernel.body.size(), false);
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     const InstrId id = all[slot];
-    const Combination how = combination_of(rows, id);
+    const Combination how = combination(rows.kernel, id);
     out.line(fmt::format("pack<{}, 1> a{};", how.type, id));
     out.line(fmt::format("a{}[0] = {}<{}, {}>({} + place, {}, member, {}, {});", id,
                          at_once(rows, id, members) ? "combine_at_once" : "combine_parts", blocks(rows), members,
-                         partials(rows, slot, how.type), length,
-                         how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
+                         partials(rows, slot, how.type), length, how.typed_identity(), how.function));
   }
   for (InstrId id : all) {
-    emit_result(
-        out, rows, id,
-        fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, threads, id, combination_of(rows, id).function));
+    emit_result(out, rows, id,
+                fmt::format("reduce_columns<{}, {}>(a{}, {})[0]", kColumns, threads, id,
+                            combination(rows.kernel, id).function));
     defined[static_cast<std::size_t>(id)] = true;
   }
   define(out, rows, needed(kernel, roots_of(kernel, rows.rounds.outer_stores), defined));

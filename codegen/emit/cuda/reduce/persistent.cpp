@@ -1,5 +1,5 @@
-// Blocks that walk over many rows, and keep the outer reductions of theirs. See reduce_emitter.h; what is loaded of the
-// rows that follow stands in reduce_ahead.cpp.
+// Persistent blocks: each walks over many rows and accumulates the outer reductions of its own. ring.cpp has the rows
+// in flight. See emitter.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace tenon::codegen::cuda {
 
-Source ReduceEmitter::emit_walk() {
+Source ReduceEmitter::emit_persistent() {
   out_.line(fmt::format("const {} member = threadIdx.x;", index_type(kernel_)));
   declare_outer(out_, rows_, walk_.chunks());
   std::vector<InstrId> of_rows, of_all;  // what changes from row to row, and what does not
@@ -20,7 +20,7 @@ Source ReduceEmitter::emit_walk() {
   for (InstrId id : held_in(0)) declare(id);
   fill(of_all, "x");
   declare_parts();
-  if (persistent_->stages > 0) begin_ahead(of_rows);
+  if (persistent_->stages > 0) begin_stages(of_rows);
   const std::string type = unsigned_index_type(kernel_), count = dim_text(rows_.count, rows_.names);
   out_.open(fmt::format("for ({} row = blockIdx.x; row < {}; row += {}) {{", type, count, persistent_->blocks));
   decode_axes(out_, kernel_, 0, rows_.kept, "row");
@@ -60,8 +60,8 @@ int ReduceEmitter::part_turns() const {
 void ReduceEmitter::declare_parts() {
   for (const Sweep& sweep : rows_.rounds.sweeps)
     for (InstrId id : sweep.reduces)
-      out_.line(fmt::format("__shared__ __align__(16) {} part{}[{}][{}];", combination(kernel_, kernel_.instr(id)).type,
-                            id, part_turns(), schedule_.team.threads / 32));
+      out_.line(fmt::format("__shared__ __align__(16) {} part{}[{}][{}];", combination(kernel_, id).type, id,
+                            part_turns(), schedule_.team.threads / 32));
   if (part_turns() > 1) out_.line("int turn = 0;");
 }
 
@@ -71,8 +71,7 @@ void ReduceEmitter::emit_collected_together(std::size_t sweep) {
   if (reduces.empty()) return;
   const char* turn = part_turns() > 1 ? "turn" : "0";
   for (InstrId id : reduces)
-    out_.line(fmt::format("leave_warps(part{0}[{1}], a{0}, {2});", id, turn,
-                          combination(kernel_, kernel_.instr(id)).function));
+    out_.line(fmt::format("leave_warps(part{0}[{1}], a{0}, {2});", id, turn, combination(kernel_, id).function));
   out_.line("__syncthreads();");
   const bool first = std::all_of(sweeps.begin(), sweeps.begin() + static_cast<std::ptrdiff_t>(sweep),
                                  [](const Sweep& before) { return before.reduces.empty(); });
@@ -80,7 +79,7 @@ void ReduceEmitter::emit_collected_together(std::size_t sweep) {
   for (InstrId id : reduces)
     emit_result(out_, rows_, id,
                 fmt::format("combine_warps<{}>(part{}[{}], {})", schedule_.team.threads / 32, id, turn,
-                            combination(kernel_, kernel_.instr(id)).function));
+                            combination(kernel_, id).function));
 }
 
 }  // namespace tenon::codegen::cuda

@@ -32,7 +32,7 @@ ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
 
 Source ReduceEmitter::emit() {
   join_stream(out_, target_);
-  if (persistent_ != nullptr) return emit_walk();
+  if (persistent_ != nullptr) return emit_persistent();
   const bool split = parts_of(schedule_) > 1;
   emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
@@ -78,7 +78,7 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
   const Sweep& sweep = rows_.rounds.sweeps[number];
   define(out_, rows_, sweep.before);
   for (InstrId id : sweep.reduces) {
-    const Combination how = combination(kernel_, kernel_.instr(id));
+    const Combination how = combination(kernel_, id);
     out_.line(fmt::format("{} a{} = {};", how.type, id, how.identity));
   }
   if (sweep.online) {
@@ -164,7 +164,7 @@ void ReduceEmitter::add_blocks(const std::vector<InstrId>& sums) {
 void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
   const std::string all = collected(rows_, team_, id);
   if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
-  out_.line(fmt::format("const {} p{} = {};", combination(kernel_, kernel_.instr(id)).type, id, all));
+  out_.line(fmt::format("const {} p{} = {};", combination(kernel_, id).type, id, all));
   const std::string condition = row_condition(rows_, team_);
   out_.open_if(condition);
   out_.line(partial_statement(rows_, slot, "row", fmt::format("p{}", id)));

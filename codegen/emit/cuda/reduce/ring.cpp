@@ -1,7 +1,7 @@
-// Rows under way: what a block loads of the rows that it walks over next while it works on one. One row waits in
-// registers, in the words of its loads; more lie in shared memory, where asynchronous copies bring them: to each thread
-// its own vectors, which need no barrier, or (bulk) whole rows that one thread asks for, into a slot that all have
-// read. See reduce_emitter.h.
+// Rows in flight: while a persistent block works on one row, it loads the next ones. One row waits in registers, in the
+// words of its loads. More rows wait in a ring in shared memory, one slot (stage) each, which asynchronous copies fill.
+// Each thread copies its own vectors, which needs no barrier; or one thread asks for whole rows (bulk), and a slot is
+// filled again once all threads have read it. See emitter.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tenon::codegen::cuda {
 
-void ReduceEmitter::begin_ahead(const std::vector<InstrId>& loads) {
+void ReduceEmitter::begin_stages(const std::vector<InstrId>& loads) {
   (has_ring(schedule_) ? copied_ : waiting_) = loads;
   for (Sweep& sweep : rows_.rounds.sweeps) {  // what there is once for each row, which no sweep then loads
     auto& before = sweep.before;

@@ -122,7 +122,7 @@ std::string row_condition(const Rows& rows, const Team& team) {
 
 std::string collected(const Rows& rows, const Team& team, InstrId id) {
   if (team.collect.empty()) return fmt::format("a{}", id);
-  return fmt::format("{}(a{}, {})", team.collect, id, combination(rows.kernel, rows.kernel.instr(id)).function);
+  return fmt::format("{}(a{}, {})", team.collect, id, combination(rows.kernel, id).function);
 }
 
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs) {
@@ -131,7 +131,7 @@ void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs) {
 
 void emit_result(Writer& out, const Rows& rows, InstrId id, const std::string& accumulated) {
   const Instr& instr = rows.kernel.instr(id);
-  const bool is_arg = combination(rows.kernel, instr).is_arg;
+  const bool is_arg = combination(rows.kernel, id).is_arg;
   out.line(fmt::format("const {} v{} = {}{};", value_type(instr.dtype), id, accumulated, is_arg ? ".index" : ""),
            comment(instr));
 }
@@ -158,7 +158,7 @@ std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::si
 }
 
 std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
-  const std::string type = combination(rows.kernel, rows.kernel.instr(rows.rounds.sweeps[0].reduces[slot])).type;
+  const std::string type = combination(rows.kernel, rows.rounds.sweeps[0].reduces[slot]).type;
   const std::string at =
       rows.kept == 0 ? "part" : fmt::format("part * {} + {}", parenthesized(dim_text(rows.count, rows.names)), row);
   return fmt::format("({})[{}] = {};", partials(rows, slot, type), at, value);
@@ -178,11 +178,10 @@ Finisher finisher(const Rows& rows, const Target& target) {
   const std::string count = dim_text(rows.count, rows.names);
   for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) {
     const InstrId id = sweep.reduces[slot];
-    const Combination how = combination(rows.kernel, rows.kernel.instr(id));
+    const Combination how = combination(rows.kernel, id);
     out.line(fmt::format("{} a{} = combine_parts<{}, {}>({}{}, {}, {}, {}, {});", how.type, id, parts_of(rows.schedule),
                          team.size, partials(rows, slot, how.type), rows.kept == 0 ? "" : " + row", count,
-                         team.size == 1 ? "0" : "member",
-                         how.type + (how.is_arg ? how.identity : "(" + how.identity + ")"), how.function));
+                         team.size == 1 ? "0" : "member", how.typed_identity(), how.function));
     emit_result(out, rows, id, collected(rows, team, id));
   }
   define(out, rows, rows.rounds.after);

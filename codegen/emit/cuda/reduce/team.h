@@ -1,5 +1,6 @@
-// How the rows of a Reduce kernel and their elements are dealt to threads: what both of its emitters (reduce.cpp for
-// rows that threads share, columns.cpp for rows that lie side by side) write about rows, their parts and their results.
+// Rows and teams. A Reduce kernel deals its rows to teams of threads, and a row's elements to the threads of its team.
+// All emitters of Reduce kernels use what stands here: a row's number, its parts, its results and their second
+// function.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ namespace tenon::codegen::cuda {
 struct Team {
   int rows = 1;         ///< of a block
   int size = 1;         ///< threads of one row
-  int each = 1;         ///< neighbouring rows of one thread
+  int each = 1;         ///< neighbouring rows that a thread has
   std::string row;      ///< the number of this thread's rows within the block, in units of `each`
   std::string member;   ///< this thread's place in its row's team
   std::string collect;  ///< the prelude's collective, "" when the team is one thread
@@ -25,7 +26,7 @@ struct Team {
 
 Team team_of(const ReduceSchedule& schedule);
 
-/// A kernel with what is written about its rows.
+/// A kernel, and what its emitters ask about its rows.
 struct Rows {
   explicit Rows(const Kernel& kernel);
   const Kernel& kernel;
@@ -48,8 +49,8 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
 /// Whether no thread lies beyond the last row.
 bool whole_blocks(const Rows& rows, const Team& team);
-/// When a thread stores elements of its row: "inside", or empty where always, as where a thread has a row alone: one
-/// beyond the last has returned.
+/// When a thread stores elements of its row: "inside", or empty for always. A thread that has a row alone always does:
+/// one beyond the last row has returned.
 std::string element_condition(const Rows& rows, const Team& team);
 /// When a thread stores what there is once for each row: "member == 0 && inside".
 std::string row_condition(const Rows& rows, const Team& team);

@@ -1,5 +1,5 @@
-// How a thread walks over its elements of a row: the bounds, loops and scopes that a Reduce kernel writes around what
-// it does at each vector. Relies on the names that emit_row defines (team.h).
+// A thread's way over its elements of a row: the bounds, loops and scopes around the work on each vector. Relies on the
+// names that emit_row defines (team.h).
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tenon::codegen::cuda {
 
 class Walk {
  public:
-  /// `peeled`: the access at whose alignment in each row vectors begin, or null.
+  /// `peeled`: vectors begin where this access is aligned in each row. Null: they begin with the row.
   Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled);
 
   /// Vectors of a thread that are known by number: those of a held row, or of a tile; else 0, and one loop has all. Of
@@ -30,12 +30,12 @@ class Walk {
   /// Opens a loop over blocks of vectors (long_sums.h), in which the loop that is opened next goes over one.
   void open_blocks();
   void close_blocks();
-  /// Opens the loop over the thread's vectors, those of a tile or of a held row where there is one: chunk `c`. Returns
-  /// how many braces it opened.
+  /// Opens the loop over the thread's vectors: all of them, or the chunks `c` of a tile or of a held row. Returns how
+  /// many braces it opened.
   int open_elements();
   /// The same for the vectors in shared memory.
   int open_shared();
-  /// Opens the scope of a thread that has an edge element, which is then the row's axis.
+  /// Opens the scope of a thread that has an edge element. The row's axis is that element there.
   void open_edge();
   void close(int opened);
 

@@ -54,6 +54,37 @@ std::string load_expression(const Kernel& kernel, const Instr& instr, const Name
   return guard.empty() ? value : fmt::format("{} ? {} : {}", guard, value, literal(std::int64_t{0}, stored));
 }
 
+Combination combination_of(const Kernel& kernel, const Instr& reduce) {
+  const ir::OpInfo& op = ir::info(reduce.op);
+  const DType element = kernel.instr(reduce.args[0]).dtype;
+  const bool real = is_real(element);
+  if (op.yields == ir::Yields::Index) {
+    const bool largest = reduce.op == ir::Op::argmax;
+    const ir::Op bound = largest ? ir::Op::max : ir::Op::min;  // the worst value is what max or min of nothing is
+    Instr worst = reduce;
+    worst.op = bound;
+    worst.dtype = element;
+    const std::string type = fmt::format("arg<{}, {}>", value_type(element), index_type(kernel));
+    return {type, fmt::format("{{{}, 0}}", combination_of(kernel, worst).identity),
+            fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}(a, b); }}", type, largest ? "first_max" : "first_min"),
+            true};
+  }
+  const std::string type = value_type(reduce.dtype);
+  const std::string_view identity = real ? op.identity_real : op.identity_integer;
+  const bool is_signed = reduce.dtype != DType::u8;
+  const int shift = 64 - 8 * static_cast<int>(size_of(reduce.dtype)) + (is_signed ? 1 : 0);
+  const auto greatest = static_cast<std::int64_t>(~std::uint64_t{0} >> shift);
+  ir::Scalar value = std::int64_t{0};
+  if (identity == "1") value = std::int64_t{1};
+  if (identity == "inf") value = HUGE_VAL;
+  if (identity == "-inf") value = -HUGE_VAL;
+  if (identity == "max_value") value = greatest;
+  if (identity == "min_value") value = is_signed ? -greatest - 1 : std::int64_t{0};
+  const std::string_view meaning = ir::text_for(op, element).meaning;
+  return {type, literal(value, compute_type(reduce.dtype)),
+          fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
+}
+
 DType index_dtype(const Kernel& kernel) { return kernel.wide_index ? DType::i64 : DType::i32; }
 
 }  // namespace
@@ -140,43 +171,14 @@ std::string conditional_store(const Kernel& kernel, const Store& store, const Na
   return condition_prefix(condition, guard_text(store.access.guards, names)) + store_statement(kernel, store, names);
 }
 
-Combination combination(const Kernel& kernel, const Instr& reduce) {
-  const ir::OpInfo& op = ir::info(reduce.op);
-  const DType element = kernel.instr(reduce.args[0]).dtype;
-  const bool real = is_real(element);
-  if (op.yields == ir::Yields::Index) {
-    const bool largest = reduce.op == ir::Op::argmax;
-    const ir::Op bound = largest ? ir::Op::max : ir::Op::min;  // the worst value is what max or min of nothing is
-    Instr worst = reduce;
-    worst.op = bound;
-    worst.dtype = element;
-    const std::string type = fmt::format("arg<{}, {}>", value_type(element), index_type(kernel));
-    return {type, fmt::format("{{{}, 0}}", combination(kernel, worst).identity),
-            fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}(a, b); }}", type, largest ? "first_max" : "first_min"),
-            true};
-  }
-  const std::string type = value_type(reduce.dtype);
-  const std::string_view identity = real ? op.identity_real : op.identity_integer;
-  const bool is_signed = reduce.dtype != DType::u8;
-  const int shift = 64 - 8 * static_cast<int>(size_of(reduce.dtype)) + (is_signed ? 1 : 0);
-  const auto greatest = static_cast<std::int64_t>(~std::uint64_t{0} >> shift);
-  ir::Scalar value = std::int64_t{0};
-  if (identity == "1") value = std::int64_t{1};
-  if (identity == "inf") value = HUGE_VAL;
-  if (identity == "-inf") value = -HUGE_VAL;
-  if (identity == "max_value") value = greatest;
-  if (identity == "min_value") value = is_signed ? -greatest - 1 : std::int64_t{0};
-  const std::string_view meaning = ir::text_for(op, element).meaning;
-  return {type, literal(value, compute_type(reduce.dtype)),
-          fmt::format("[]({0} a, {0} b) -> {0} {{ return {1}; }}", type, meaning), false};
-}
+Combination combination(const Kernel& kernel, InstrId reduce) { return combination_of(kernel, kernel.instr(reduce)); }
 
 std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position, bool in_order,
                                  const std::string& subscript) {
   const Instr& reduce = kernel.instr(id);
   const std::string accumulator = fmt::format("a{}{}", id, subscript);
   const std::string value = value_name(kernel, reduce.args[0]);
-  const Combination how = combination(kernel, reduce);
+  const Combination how = combination(kernel, id);
   const bool largest = reduce.op == ir::Op::argmax;
   if (how.is_arg && in_order)
     return fmt::format("{0} = {1}({0}, {2}, {3});", accumulator, largest ? "then_max" : "then_min", value, position);

@@ -45,8 +45,11 @@ struct Combination {
   std::string identity;
   std::string function;  ///< "[](float a, float b) -> float { return a + b; }"
   bool is_arg = false;   ///< argmax, argmin: the accumulator is a value with its index
+
+  /// The neutral value with its type: "float(0.0f)".
+  std::string typed_identity() const { return type + (is_arg ? identity : "(" + identity + ")"); }
 };
-Combination combination(const Kernel& kernel, const Instr& reduce);
+Combination combination(const Kernel& kernel, InstrId reduce);
 /// "a7 = a7 + v6;"; `position` is the element's row-major index in the row, `in_order` where it is beyond those of the
 /// thread's elements so far; `subscript` stands behind the accumulator.
 std::string accumulate_statement(const Kernel& kernel, InstrId reduce, const std::string& position, bool in_order,
