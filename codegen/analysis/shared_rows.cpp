@@ -10,7 +10,6 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr std::int64_t kReserved = 1024;     // of each block, by the driver
 constexpr std::int64_t kWidestPartial = 16;  // bytes: a candidate of argmax
 constexpr int kLeastRegisters = 40;          // of a thread
 constexpr int kMostBlocks = 8;               // on every multiprocessor
@@ -55,16 +54,18 @@ std::int64_t shared_row_bytes(const Kernel& kernel, const ReduceSchedule& schedu
 }
 
 std::int64_t shared_row_room(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target, int blocks) {
-  return (target.shared_memory_per_block + kReserved) / blocks - kReserved - own_bytes(kernel, schedule);
+  const std::int64_t each = target.shared_memory_per_multiprocessor / blocks - target.reserved_shared_memory_per_block;
+  return each - own_bytes(kernel, schedule);
 }
 
 std::int64_t bytes_for_at_most(const Target& target, int blocks) {
-  return (target.shared_memory_per_block + kReserved) / (blocks + 1) - kReserved + 16;
+  const int too_many = target.shared_memory_per_multiprocessor / (blocks + 1);
+  return too_many - target.reserved_shared_memory_per_block + 16;
 }
 
 int resident_blocks(const Kernel& kernel, const ReduceSchedule& schedule, const Target& target) {
   const std::int64_t bytes = shared_row_bytes(kernel, schedule);
-  int blocks = std::min(kMostBlocks, target.registers_per_block / (kLeastRegisters * schedule.team.threads));
+  int blocks = std::min(kMostBlocks, target.registers_per_multiprocessor / (kLeastRegisters * schedule.team.threads));
   while (blocks > 0 && shared_row_room(kernel, schedule, target, blocks) < bytes) --blocks;
   return blocks;
 }

@@ -224,7 +224,7 @@ int blocks_with_registers(const Kernel& kernel, const Target& target, const Redu
   if (const PersistentBlocks* persistent = persistent_blocks(schedule)) {
     constexpr int kLeastRegisters = 64;  // of a thread, which all blocks at once must leave
     const int blocks = (persistent->blocks + target.multiprocessors - 1) / target.multiprocessors;
-    return blocks * schedule.team.threads <= target.registers_per_block / kLeastRegisters ? blocks : 0;
+    return blocks * schedule.team.threads <= target.registers_per_multiprocessor / kLeastRegisters ? blocks : 0;
   }
   if (shared_elements(schedule) > 0) return resident_blocks(kernel, schedule, target);
   // The compiler rather keeps one load of peeled rows under way than it takes a register beyond the 32nd.

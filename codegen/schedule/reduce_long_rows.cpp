@@ -84,7 +84,7 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   const std::int64_t room = shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
   schedule.keep =
       InShared{elements, static_cast<int>(std::min<std::int64_t>(elements, room / schedule.vector * schedule.vector))};
-  const std::int64_t registers = target.registers_per_block / (threads * blocks) - kOwnRegisters;
+  const std::int64_t registers = target.registers_per_multiprocessor / (threads * blocks) - kOwnRegisters;
   if (shared_elements(schedule) <= 0 || beside_shared(kernel, schedule) > 4 * registers) return std::nullopt;
   return schedule;
 }

@@ -49,19 +49,12 @@ double registers_per_element(const Kernel& kernel, bool next) {
   return bytes / 4;
 }
 
-// Blocks that a multiprocessor holds, however small they are (CUDA C++ Programming Guide, technical specifications per
-// compute capability).
-int most_blocks(const Target& target) {
-  if (target.sm / 10 == 12 || target.sm == 89) return 24;
-  return target.sm < 80 || target.sm == 86 || target.sm == 87 ? 16 : 32;
-}
-
 PersistentBlocks& persistent(ReduceSchedule& schedule) { return std::get<PersistentBlocks>(schedule.cut); }
 
 // `threads` with the row in their registers, and as many blocks as there are threads resident on the device.
 ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Target& target, int threads, int resident) {
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
-  const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, most_blocks(target));
+  const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, target.blocks_per_multiprocessor);
   schedule.team.threads = threads;
   schedule.keep = InRegisters{static_cast<int>((vectors + threads - 1) / threads) * schedule.vector};
   persistent(schedule).blocks = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));
@@ -74,7 +67,7 @@ bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& ta
   const bool waits_in_registers = blocks.stages == 1 && !blocks.bulk;
   const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * held_elements(schedule));
   const double registers = held_elements(schedule) * registers_per_element(kernel, waits_in_registers) + own;
-  return registers <= static_cast<double>(target.registers_per_block) / resident &&
+  return registers <= static_cast<double>(target.registers_per_multiprocessor) / resident &&
          (!has_ring(schedule) || fits_ring(kernel, schedule, target));
 }
 

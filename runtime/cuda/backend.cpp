@@ -44,14 +44,6 @@ KernelResources resources_of(const std::string& metadata) {
   return resources;
 }
 
-codegen::Target target_of(const DeviceInfo& info, const std::string& arch) {
-  codegen::Target target = codegen::cuda_target(arch);
-  target.sm = info.major * 10 + info.minor;
-  target.multiprocessors = info.sm_count;
-  target.shared_memory_per_block = static_cast<int>(info.shared_bytes_per_block);
-  return target;
-}
-
 // CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 unsigned blocks(std::int64_t count, const std::string& kernel) {
   constexpr std::int64_t kMost = (std::int64_t{1} << 31) - 1;

@@ -60,6 +60,28 @@ DeviceInfo read_info(const Driver& driver, DeviceHandle device, int ordinal) {
 
 }  // namespace
 
+double bandwidth_gb_s(const DeviceInfo& info) {
+  constexpr double kTransfersOfClock = 2, kBitsOfByte = 8;
+  return kTransfersOfClock * info.memory_clock_khz * info.memory_bus_bits / kBitsOfByte * 1e-6;
+}
+
+codegen::Target target_of(const DeviceInfo& info, const std::string& arch) {
+  codegen::Target target = codegen::cuda_target(arch, info.name);
+  target.device = info.name;
+  target.sm = info.major * 10 + info.minor;
+  target.multiprocessors = info.sm_count;
+  target.threads_per_multiprocessor = info.max_threads_per_sm;
+  target.blocks_per_multiprocessor = info.max_blocks_per_sm;
+  target.registers_per_multiprocessor = info.registers_per_sm;
+  target.shared_memory_per_multiprocessor = static_cast<int>(info.shared_bytes_per_sm);
+  target.shared_memory_per_block = static_cast<int>(info.shared_bytes_per_block);
+  target.reserved_shared_memory_per_block = static_cast<int>(info.reserved_shared_bytes_per_block);
+  if (info.l2_bytes > 0) target.l2_bytes = info.l2_bytes;
+  if (info.clock_khz > 0) target.gigahertz = info.clock_khz * 1e-6;
+  if (const double bandwidth = bandwidth_gb_s(info); bandwidth > 0) target.bandwidth_gb_s = bandwidth;
+  return target;
+}
+
 std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
   std::string text = "GPU";
   for (std::size_t i = 0; i < uuid.size(); ++i) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/target/target.h"
 #include "runtime/cuda/driver.h"
 
 namespace tenon::runtime::cuda {
@@ -37,6 +38,13 @@ struct DeviceInfo {
   int memory_bus_bits = 0;
   bool memory_pools = false;  ///< cuMemAllocAsync works
 };
+
+/// GB/s of its memory, by the clock and the width of its bus; 0 where the driver does not tell them.
+double bandwidth_gb_s(const DeviceInfo& info);
+
+/// The device as a target for `arch`: what the driver does not tell is that of a device of the same name or
+/// architecture.
+codegen::Target target_of(const DeviceInfo& info, const std::string& arch);
 
 /// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as nvidia-smi prints it.
 std::string uuid_text(const std::array<std::uint8_t, 16>& uuid);

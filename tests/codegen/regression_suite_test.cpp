@@ -32,7 +32,7 @@ void expect_compiles(const Kernel& kernel, const Source& source, const Target& t
     const auto compiled = runtime::cuda::compile(*installed_nvrtc(), source.text, source.entry, target.arch);
     EXPECT_EQ(compiled.resources.spill_store_bytes, 0) << print(kernel.schedule) << "\n" << source.text;
     EXPECT_TRUE(compiled.warnings.empty()) << compiled.warnings.front() << "\n" << source.text;
-    EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_block) << source.text;
+    EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_multiprocessor) << source.text;
   } catch (const Error& error) {
     ADD_FAILURE() << error.what() << "\n" << source.text;
   }

@@ -31,7 +31,7 @@ void expect_compiles(const std::string& name, const Kernel& kernel, const Target
     EXPECT_EQ(compiled.resources.spill_store_bytes, 0) << name << "\n" << compiled.log;
     EXPECT_EQ(compiled.resources.stack_bytes, 0) << name << "\n" << compiled.log;
     EXPECT_TRUE(compiled.warnings.empty()) << name << ": " << compiled.warnings.front();
-    EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_block) << name;
+    EXPECT_LE(compiled.resources.registers * source.launch.block, target.registers_per_multiprocessor) << name;
     if (std::getenv("TENON_TEST_SOURCES") == nullptr) return;
     std::printf("%-18s %-8s %3d registers %6d shared  %s\n", name.c_str(), target.arch.c_str(),
                 compiled.resources.registers, source.launch.shared_bytes, print(kernel.schedule).c_str());

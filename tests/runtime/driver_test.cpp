@@ -240,6 +240,29 @@ TEST_F(FakeDevice, EveryPropertyIsReadFromItsOwnAttribute) {
   EXPECT_EQ(uuid_text(info.uuid), "GPU-07070707-0707-0707-0707-070707070707");
 }
 
+TEST_F(FakeDevice, ATargetHasWhatItsDriverTells) {
+  const codegen::Target target = target_of(device->info(), "sm_80");
+  EXPECT_EQ(target.device, "Fake");
+  EXPECT_EQ(target.arch, "sm_80");
+  EXPECT_EQ(target.multiprocessors, reply(DeviceAttribute::multiprocessor_count));
+  EXPECT_EQ(target.threads_per_multiprocessor, reply(DeviceAttribute::max_threads_per_multiprocessor));
+  EXPECT_EQ(target.blocks_per_multiprocessor, reply(DeviceAttribute::max_blocks_per_multiprocessor));
+  EXPECT_EQ(target.registers_per_multiprocessor, reply(DeviceAttribute::max_registers_per_multiprocessor));
+  EXPECT_EQ(target.shared_memory_per_multiprocessor, reply(DeviceAttribute::max_shared_memory_per_multiprocessor));
+  EXPECT_EQ(target.shared_memory_per_block, reply(DeviceAttribute::max_shared_memory_per_block_optin));
+  EXPECT_EQ(target.reserved_shared_memory_per_block, reply(DeviceAttribute::reserved_shared_memory_per_block));
+  EXPECT_EQ(target.l2_bytes, reply(DeviceAttribute::l2_cache_bytes));
+}
+
+TEST(CudaTarget, BandwidthIsThatOfTheBusOrElseOfTheName) {
+  DeviceInfo h200;
+  h200.name = "NVIDIA H200";
+  EXPECT_EQ(target_of(h200, "sm_90a").bandwidth_gb_s, codegen::cuda_target("sm_90a", "NVIDIA H200").bandwidth_gb_s);
+  h200.memory_clock_khz = 3201000;  // as its driver says
+  h200.memory_bus_bits = 6016;
+  EXPECT_NEAR(target_of(h200, "sm_90a").bandwidth_gb_s, 4814, 1);
+}
+
 TEST_F(FakeDevice, ADeviceThatIsNotThereIsNoDevice) {
   auto driver = std::make_shared<Driver>();
   fake_device_functions(*driver);
