@@ -51,7 +51,7 @@ class Calibration {
     cost.bandwidth_gb_s = rate(cost, measure(copy(), {{"n", cpu_ ? 1 << 24 : 1 << 27}}));
     cost.l2_bandwidth_gb_s = cache_rate(cost);
     cost.gigaslots_s = instruction_rate(cost);
-    cost.tensor_tflops = contraction_rate(cost, DType::bf16);
+    cost.tensor_tflops = contraction_rate(cost, cost.tensor_cores.bf16 ? DType::bf16 : DType::f16);
     cost.lane_tflops = contraction_rate(cost, DType::f32);
     if (cpu_) cost.block_gb_s = std::max(cost.block_gb_s, cost.bandwidth_gb_s / backend_->target().threads);
     return cost;
@@ -63,12 +63,7 @@ class Calibration {
     const codegen::Target& target = backend_->target();
     ir::CostModel cost = src::assumed_cost_model(target);
     cost.device = backend_->device_name();
-    if (cpu_) {
-      cost.l2_bytes = static_cast<double>(target.l3_bytes);
-    } else {
-      constexpr double kThreadsOfMultiprocessor = 2048;
-      cost.threads = target.multiprocessors * kThreadsOfMultiprocessor;
-    }
+    if (cpu_) cost.l2_bytes = static_cast<double>(target.l3_bytes);
     return cost;
   }
 

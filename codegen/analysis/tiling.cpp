@@ -10,14 +10,6 @@ namespace {
 
 bool is_16_bit(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-// The dtype that holds every value of both exactly and that tensor cores multiply; f32 when there is none.
-DType common_element(DType a, DType b) {
-  if (is_f8(a) && is_f8(b)) return DType::f16;
-  if (is_f8(a)) return b;
-  if (is_f8(b) || a == b) return a;
-  return DType::f32;
-}
-
 bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
 
 DType stored_dtype(const Kernel& kernel, const Instr& load) {
@@ -43,11 +35,7 @@ int widest_load(const Kernel& kernel, const OperandPart& part, int axis, int lim
 TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& target) {
   const Instr& instr = kernel.instr(contract);
   const DType a = kernel.instr(instr.args[0]).dtype, b = kernel.instr(instr.args[1]).dtype;
-  if (a == DType::f64 || b == DType::f64 || instr.dtype == DType::f64) return {DType::f64, false};
-  const DType common = common_element(a, b);
-  if (common == DType::f16 && target.sm >= 75) return {common, true};
-  if (common == DType::bf16 && target.sm >= 80) return {common, true};
-  return {DType::f32, instr.tf32 && target.sm >= 80};
+  return ir::contraction_element(a, b, instr.dtype, instr.tf32, tensor_cores(target));
 }
 
 Lines contract_lines(TileElement element) {

@@ -10,10 +10,7 @@
 namespace tenon::codegen {
 
 /// The elements of both tiles, and what multiplies them.
-struct TileElement {
-  DType dtype = DType::f32;   ///< f16, bf16, f32 or f64; f8 operands become f16 (or bf16 beside bf16), which is exact
-  bool tensor_cores = false;  ///< f16, bf16, or f32 rounded to tf32; else multiplied as they are
-};
+using TileElement = ir::ContractionElement;
 TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& target);
 
 /// How the threads of a block read one operand.

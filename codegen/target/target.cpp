@@ -71,6 +71,10 @@ std::vector<std::string> cuda_architectures() { return {std::begin(kArchitecture
 // Processors with registers of 32 bytes (AVX2) have it.
 bool has_fma(const Target& target) { return target.kind == TargetKind::cuda || target.vector_bytes > 16; }
 
+ir::TensorCores tensor_cores(const Target& target) {
+  return {.f16 = target.sm >= 75, .bf16 = target.sm >= 80, .tf32 = target.sm >= 80};
+}
+
 Target cuda_target(const std::string& arch, const std::string& device) {
   if (std::find(std::begin(kArchitectures), std::end(kArchitectures), arch) == std::end(kArchitectures))
     throw Error(ErrorKind::unsupported, fmt::format("'{}' is no target", arch), {},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/target/features.h"
+#include "ir/ops/contraction.h"
 
 namespace tenon::codegen {
 
@@ -48,6 +49,9 @@ inline std::int64_t percent_of_l2(const Target& target, int percent) { return ta
 
 /// Whether it multiplies and adds with one rounding in one instruction.
 bool has_fma(const Target& target);
+
+/// What its tensor cores multiply.
+ir::TensorCores tensor_cores(const Target& target);
 
 /// The target named "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120", … with the numbers of a device of that
 /// architecture: of the one whose name is part of `device` ("NVIDIA H200"), of a typical one where none is.

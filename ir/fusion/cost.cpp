@@ -189,6 +189,7 @@ CostModel cpu_cost_model(int cores) {
   cost.l2_bytes = 16e6;
   cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
+  cost.tensor_cores.tf32 = false;  // f32 is never rounded
   cost.threads = count * kLanes;
   cost.block_gb_s = kCoreGbS;
   cost.row_blocks = 1;

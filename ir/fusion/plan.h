@@ -10,6 +10,7 @@
 
 #include "ir/fusion/rules.h"
 #include "ir/graph/graph.h"
+#include "ir/ops/contraction.h"
 
 namespace tenon::ir {
 
@@ -84,8 +85,13 @@ struct CostModel {
   double row_block_bytes = 200e3;   ///< of a row that each of them can hold
   double outer_elements = 24576;    ///< of a row and of the sums over rows beside it that a block can keep
   double outer_blocks = 264;        ///< such blocks, each with sums of its own that are then combined
+  TensorCores tensor_cores;         ///< what they multiply; the rest is for plain lanes
   bool operator==(const CostModel&) const = default;
 };
+
+/// Extents of what lies across a kernel's innermost axis from which on it passes through a tile: below it the caches
+/// serve it, since neighbouring threads use a line of theirs up.
+constexpr int kTransposedExtent = 16;
 
 /// The numbers of a CPU with this many cores: one "block" is one core.
 CostModel cpu_cost_model(int cores);

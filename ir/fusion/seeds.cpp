@@ -68,24 +68,17 @@ double slots_of(const Context& context, const Node& node) {
   return 0;
 }
 
-// Tensor cores take f16 and bf16, and f32 where its rounding to tf32 was asked for; the rest runs on plain lanes
-// (codegen/analysis/tiling.cpp).
 void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   if (kind_of(node.op) != Kind::contract) return;
   const double flops = 2 * context.count[static_cast<std::size_t>(node.results[0])] *
                        context.extent(context.graph.type(node.operands[0]).shape.back());
   const DType a = context.graph.type(node.operands[0]).dtype, b = context.graph.type(node.operands[1]).dtype;
-  const auto narrow = [](DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; };
-  const bool wide = a == DType::f64 || b == DType::f64 || context.graph.type(node.results[0]).dtype == DType::f64;
+  const ContractionElement element =
+      contraction_element(a, b, context.graph.type(node.results[0]).dtype, node.attrs.get_or<bool>("tf32", false),
+                          context.options.cost.tensor_cores);
+  const bool wide = element.dtype == (element.tensor_cores ? DType::f32 : DType::f64);  // takes twice the time
   cluster.flops += flops;
-  if (wide)
-    cluster.lane_flops += 2 * flops;
-  else if (narrow(a) && narrow(b))
-    cluster.tensor_flops += flops;
-  else if (node.attrs.get_or<bool>("tf32", false))
-    cluster.tensor_flops += 2 * flops;
-  else
-    cluster.lane_flops += flops;
+  (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : flops;
 }
 
 // Fills domain, reads, costs and the root's result from class and nodes. Whether at `most_places` at most.

@@ -1,0 +1,24 @@
+// What multiplies the operands of a contraction: tensor cores or plain lanes, and as which dtype. Planner and code
+// generator both ask here.
+#pragma once
+
+#include "tenon/dtype.h"
+
+namespace tenon::ir {
+
+/// The dtypes that a device's tensor cores multiply.
+struct TensorCores {
+  bool f16 = true, bf16 = true, tf32 = true;
+  bool operator==(const TensorCores&) const = default;
+};
+
+/// Both operands as they are multiplied.
+struct ContractionElement {
+  DType dtype = DType::f32;   ///< f16, bf16, f32 or f64; f8 operands become f16 (or bf16 beside bf16), which is exact
+  bool tensor_cores = false;  ///< f16, bf16, or f32 rounded to tf32; else multiplied as they are
+};
+
+/// Of operands `a` and `b`; `tf32`: whether f32 may be rounded.
+ContractionElement contraction_element(DType a, DType b, DType result, bool tf32, const TensorCores& device);
+
+}  // namespace tenon::ir
