@@ -11,8 +11,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr std::int64_t kCudaCacheBytes = 32 << 20;  // stores beyond it do not wait in L2 for a reader
-constexpr std::int64_t kVectorBytes = 256;          // of all operands' vectors together: 64 registers
+constexpr std::int64_t kVectorBytes = 256;  // of all operands' vectors together: 64 registers
 constexpr std::int64_t kVectorCost =
     400;  // issue slots of one thread's unrolled body: it keeps registers and compile time
 
@@ -78,7 +77,8 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
 // Operands that are moved as they lie, each element once. From three on, 8 bytes each took less time than 16 where
 // there is several times what the caches hold: measured on sm_90 (bench/results/map-log.md). Four random numbers are
 // drawn at once.
-constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8, kManyStreamsTotal = 128 << 20;
+constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8;
+constexpr int kManyStreamsPercent = 256;  // of the L2: 128 MB of an H100
 
 bool draws_random_numbers(const Kernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(),
@@ -91,16 +91,14 @@ std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& acce
 }
 
 // Loads of one stream that pass the caches by spare writing back what others left there, once; where more is moved they
-// are slower than that is worth, and where less is, it fits beside. Measured on sm_90 (bench/results/map-log.md).
-constexpr std::int64_t kLeastStreamed = 20 << 20, kMostStreamed = 80 << 20;
+// are slower than that is worth, and where less is, it fits beside. Measured on sm_90, from 20 to 80 MB
+// (bench/results/map-log.md).
+constexpr int kLeastStreamedPercent = 40, kMostStreamedPercent = 160;  // of the L2
 
 // Issue slots of an element up to which a thread has time for several vectors, and the waves of blocks that then become
 // one: a second wave that is not full costs as much as one that is.
 constexpr std::int64_t kCheap = 4, kMostWaves = 3;
-constexpr int kUnrolled = 4, kResidentThreads = 2048;
-
-// Extents below it are served by the caches: a line of theirs is used up by neighbouring threads.
-constexpr std::int64_t kTransposedExtent = 16;
+constexpr int kUnrolled = 4;
 
 // Every store writes along the innermost axis, or is among `transposed`.
 bool stores_are_contiguous(const Kernel& kernel, const Transposed& transposed) {
@@ -131,7 +129,7 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   if (!stores_are_contiguous(kernel, transposed)) return;
   const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
   const std::int64_t rows = extent(axis), columns = extent(static_cast<int>(kernel.axes.size()) - 1);
-  if (rows < kTransposedExtent || columns < kTransposedExtent) return;
+  if (rows < ir::kTransposedExtent || columns < ir::kTransposedExtent) return;
   std::vector<Access> accesses;
   for (InstrId load : transposed.loads) accesses.push_back(kernel.instr(load).access);
   for (int store : transposed.stores) accesses.push_back(kernel.stores[static_cast<std::size_t>(store)].access);
@@ -194,17 +192,23 @@ std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
   return points.max / (std::int64_t{schedule.threads} * schedule.vector);
 }
 
+// Whether so many points of `bytes` each are more than the caches hold.
+bool exceeds_caches(const Target& target, const SymbolBounds& points, std::int64_t bytes) {
+  return points.min > percent_of_l2(target, kCachedPercent) / std::max<std::int64_t>(1, bytes);
+}
+
 // Issue slots of an element, or of a byte of it, up to which kernels wait for memory and not for what they compute.
 constexpr std::int64_t kShort = 32, kShortOfByte = 4;
 
 // Which accesses pass the caches by, and with it how large a block is: all measured on sm_90.
-void choose_caching(MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses,
-                    const SymbolBounds& points, std::int64_t bytes) {
-  const bool beyond_caches = points.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& target,
+                    const std::vector<Access>& accesses, const SymbolBounds& points, std::int64_t bytes) {
+  const bool beyond_caches = exceeds_caches(target, points, bytes);
   const bool few_streams = !schedule.tile && dense_streams(kernel, accesses, schedule.vector) < kManyStreams;
   schedule.cache.streaming = schedule.vector > 1 && beyond_caches && few_streams;
-  schedule.cache.streaming_loads = schedule.vector > 1 && few_streams && points.min * bytes >= kLeastStreamed &&
-                                   points.max <= kMostStreamed / std::max<std::int64_t>(1, bytes);
+  schedule.cache.streaming_loads =
+      schedule.vector > 1 && few_streams && points.min * bytes >= percent_of_l2(target, kLeastStreamedPercent) &&
+      points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes);
   if (schedule.cache.streaming && !schedule.flat) schedule.threads = 512;
   schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
                               !(schedule.tile && schedule.tile->shift) &&
@@ -226,7 +230,8 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
 
 // A few blocks more than run at once, each of which has little to compute.
 bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points) {
-  const std::int64_t at_once = std::int64_t{target.multiprocessors} * kResidentThreads * schedule.vector;
+  const std::int64_t at_once =
+      std::int64_t{target.multiprocessors} * target.threads_per_multiprocessor * schedule.vector;
   return schedule.vector > 1 && cost_of(kernel) <= kCheap && points.min > at_once && points.max <= kMostWaves * at_once;
 }
 
@@ -254,14 +259,14 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
-  const bool beyond_caches = count.min > kCudaCacheBytes / std::max<std::int64_t>(1, bytes);
+  const bool beyond_caches = exceeds_caches(target, count, bytes);
   const bool plain = !schedule.tile && !schedule.flat;
   const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
-  if (plain && count.min >= kManyStreamsTotal / std::max<std::int64_t>(1, bytes) &&
+  if (plain && count.min >= percent_of_l2(target, kManyStreamsPercent) / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
     schedule.vector = std::min(schedule.vector, narrow);
   share_out(schedule, kernel, target, count, widest);
-  choose_caching(schedule, kernel, accesses, count, bytes);
+  choose_caching(schedule, kernel, target, accesses, count, bytes);
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
   return schedule;

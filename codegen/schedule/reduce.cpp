@@ -26,13 +26,11 @@ constexpr int kMostUnrolled = 16;
 constexpr std::int64_t kShortestPeeled = 256;
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
 constexpr int kMostThreadsRereading = 1024;
-constexpr int kThreadsStreaming = 256;  // of a block whose rows pass the caches by, or twice as many
-constexpr int kThreadsPeeled = 256;     // of a block that walks a peeled row once
-constexpr int kMostThreads = 512;       // of a block, which leaves each 64 registers and more
-constexpr std::int64_t kCachesBytes = 32 << 20;
-constexpr std::int64_t kMostStreamed = 320 << 20;
-constexpr int kThreadsOfNorms = 1280;   // of an SM, in peeled rows of 2-byte elements beside weights
-constexpr int kResidentThreads = 1024;  // of an SM, as far as a split counts on them
+constexpr int kThreadsStreaming = 256;     // of a block whose rows pass the caches by, or twice as many
+constexpr int kThreadsPeeled = 256;        // of a block that walks a peeled row once
+constexpr int kMostThreads = 512;          // of a block, which leaves each 64 registers and more
+constexpr int kMostStreamedPercent = 640;  // of the L2: 320 MB of an H100, where it was measured
+constexpr int kRegistersOfNorms = 51;      // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
 // another length where every operand lies along them.
@@ -94,7 +92,9 @@ SymbolBounds bytes_of_streams(const Kernel& kernel) {
   return elements.bounds(kernel.symbols);
 }
 
-bool exceeds_caches(const Kernel& kernel) { return bytes_of_streams(kernel).min >= kCachesBytes; }
+bool exceeds_caches(const Kernel& kernel, const Target& target) {
+  return bytes_of_streams(kernel).min >= percent_of_l2(target, kCachedPercent);
+}
 
 // Of its threads' candidates a large block finds the best in more instructions than the elements took.
 bool finds_index(const Kernel& kernel) {
@@ -110,16 +110,17 @@ int threads_holding(int elements, const RowShape& shape) {
 
 // Rows beside operands that all rows share, which take registers of their own: a thread holds fewer elements of the
 // row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
-void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
   constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
-  if (widest_of(kernel) != 2 || schedule.peeled || shape.length < kLeast || shape.length > kMost) return;
+  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
   schedule.team.mapping = RowMapping::block;
   schedule.team.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
 }
 
 // The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
-// many that there are few shifts at the ends of a row, in the registers of 40 warps on a multiprocessor.
-void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+// many that there are few shifts at the ends of a row, and as many blocks as registers are left for.
+void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                             const RowShape& shape) {
   constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
   const std::int64_t widest = widest_of(kernel);
   if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
@@ -128,15 +129,22 @@ void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, con
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = threads;
   }
-  if (widest == 2) schedule.occupancy.least = kThreadsOfNorms / schedule.team.threads;
+  const int resident =
+      std::min(target.threads_per_multiprocessor, target.registers_per_multiprocessor / kRegistersOfNorms);
+  if (widest == 2)
+    schedule.occupancy.least = std::min(target.blocks_per_multiprocessor, resident / schedule.team.threads);
+}
+
+void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  if (schedule.peeled) return choose_peeled_norm_team(schedule, kernel, target, shape);
+  choose_whole_norm_team(schedule, kernel, shape);
 }
 
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
 // leave room for more blocks on an SM.
-void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
+void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
-  if (row_loads(kernel).size() > row_streams(kernel).size())
-    (schedule.peeled ? choose_peeled_norm_team : choose_norm_team)(schedule, kernel, shape);
+  if (row_loads(kernel).size() > row_streams(kernel).size()) choose_norm_team(schedule, kernel, target, shape);
   if (schedule.team.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = 128;
@@ -209,7 +217,9 @@ int choose_splits(const Kernel& kernel, const Target& target, const RowShape& sh
                   std::int64_t elements_of_part, int threads) {
   if (rounds_of(kernel).sweeps.size() != 1 || shape.rows <= 0) return 1;
   const std::int64_t blocks = (shape.rows + rows_of_block - 1) / rows_of_block;
-  const std::int64_t resident = std::int64_t{target.multiprocessors} * std::max(1, kResidentThreads / threads);
+  constexpr int kShare = 2;  // of the threads that a multiprocessor holds, half
+  const std::int64_t resident =
+      std::int64_t{target.multiprocessors} * std::max(1, target.threads_per_multiprocessor / kShare / threads);
   return static_cast<int>(std::max<std::int64_t>(1, std::min(resident / blocks, shape.length / elements_of_part)));
 }
 
@@ -233,10 +243,9 @@ int blocks_with_registers(const Kernel& kernel, const Target& target, const Redu
 
 bool one_sweep(const Kernel& kernel, bool online) { return rounds_of(kernel, online).sweeps.size() == 1; }
 
-bool streams_past(const Kernel& kernel, bool one_read, std::int64_t most) {
+bool streams_past(const Kernel& kernel, const Target& target, bool one_read, int most_percent) {
   if (stores_elements(kernel) || !one_read) return false;
-  const SymbolBounds bytes = bytes_of_streams(kernel);
-  return bytes.min >= kCachesBytes && bytes.max <= most;
+  return exceeds_caches(kernel, target) && bytes_of_streams(kernel).max <= percent_of_l2(target, most_percent);
 }
 
 ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
@@ -256,7 +265,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads),
                             finishing_team(kernel));
   schedule.cache.streaming_loads =
-      schedule.vector > 1 && streams_past(kernel, one_sweep(kernel, online), kMostStreamed);
+      schedule.vector > 1 && streams_past(kernel, target, one_sweep(kernel, online), kMostStreamedPercent);
   if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
       std::holds_alternative<WholeRows>(schedule.cut)) {
     const bool many = shape.length > (2 * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
@@ -278,7 +287,7 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   if (column_wise(kernel, shape.kept)) return choose_column_schedule(kernel, target);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
-  if (target.may.hold_rows) choose_persistence(schedule, kernel, shape);
+  if (target.may.hold_rows) choose_persistence(schedule, kernel, target, shape);
   if (!holds_rows(schedule)) schedule = rereading(kernel, target);
   if (holds_rows(schedule)) choose_large_row_team(schedule, kernel, target, shape);
   if (holds_rows(schedule) && (schedule.team.threads < kMostThreads || registers_are_enough(schedule, kernel)))
@@ -290,10 +299,10 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
-  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel);
+  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel, target);
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr)
-    schedule.cache.streaming_loads = streams_past(kernel, true, kMostStreamed);
+    schedule.cache.streaming_loads = streams_past(kernel, target, true, kMostStreamedPercent);
   return schedule;
 }
 

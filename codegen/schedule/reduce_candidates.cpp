@@ -173,9 +173,10 @@ std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& targ
 
 // Fewer registers for more warps on a multiprocessor, or more for loads that are under way together: without a number
 // of blocks the compiler may rather wait for a load than take a register beyond the 32nd.
-std::vector<ReduceSchedule> bounded_registers(const ReduceSchedule& chosen) {
+std::vector<ReduceSchedule> bounded_registers(const Target& target, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
   for (const int warps : {0, 24, 32, 40}) {
+    if (32 * warps > target.threads_per_multiprocessor) continue;
     ReduceSchedule other = chosen;
     other.occupancy.least = 32 * warps / chosen.team.threads;
     if (other.occupancy.least > 0 || warps == 0) result.push_back(other);
@@ -238,7 +239,8 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   if (const auto other = clustered(kernel, target, chosen)) result.push_back(*other);
   append(shared_rows(kernel, target, chosen));
   append(fewer_blocks(chosen));
-  if ((chosen.peeled && rows) || (!holds_rows(chosen) && unroll_of(chosen) > 1)) append(bounded_registers(chosen));
+  if ((chosen.peeled && rows) || (!holds_rows(chosen) && unroll_of(chosen) > 1))
+    append(bounded_registers(target, chosen));
   if (stores_elements(kernel) && !chosen.peeled) {
     result.push_back(chosen);
     result.back().cache.streaming = !chosen.cache.streaming;

@@ -8,6 +8,7 @@
 #include "codegen/analysis/row_shape.h"
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/limits.h"
 
 namespace tenon::codegen {
 namespace {
@@ -16,7 +17,6 @@ constexpr int kMaxHeldBytes = 160;     // of a row, per thread: ten 16-byte vect
 constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is used
 constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
-constexpr int kMostSharing = 4;        // blocks of a cluster whose shared memory has a row
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 

@@ -7,6 +7,7 @@
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/limits.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen {
@@ -16,7 +17,7 @@ namespace {
 // are computed of an element live on into the next sweep.
 constexpr int kOwnRegisters = 7, kLeastOwnRegisters = 23;
 constexpr int kValuesPerElement = 2;
-constexpr int kMostResident = 1024;  // threads of a multiprocessor, each with 64 registers
+constexpr int kLeastRegisters = 64;  // of a thread, of those that a multiprocessor holds
 
 std::int64_t row_length(const Kernel& kernel) {
   Dim length(1);
@@ -113,7 +114,7 @@ std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& k
   if (outer_reductions(kernel) == 1)
     if (const auto whole = with_ring(schedule, kernel, target, 1, {512}, 16)) return whole;
   persistent(schedule).bulk = false;
-  return with_ring(schedule, kernel, target, 2, {128, 256, 512}, 32);
+  return with_ring(schedule, kernel, target, kMostWithRing, {128, 256, 512}, 32);
 }
 
 }  // namespace
@@ -129,27 +130,28 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
   schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
   if (const auto ring = with_ring(schedule, kernel, target)) return *ring;
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
-  // Half of an SM's threads leave each 64 registers, a quarter 128. Threads meet for every row: few that hold many
-  // elements wait less than many that hold few.
+  // Threads meet for every row: few that hold many elements wait less than many that hold few.
+  const int most_resident = target.registers_per_multiprocessor / kLeastRegisters;
   for (const int stages : {1, 0})
     for (const int most : {256, 512, 1024})
-      for (const int resident : {1024, 512}) {
+      for (const int resident : {most_resident, most_resident / 2}) {
         persistent(schedule).stages = stages;
         const ReduceSchedule held = held_by(schedule, kernel, target, threads_for(vectors, most), resident);
         if (held.team.threads <= resident && fits(held, kernel, target, resident)) return held;
       }
-  return held_by(schedule, kernel, target, threads_for(vectors, 1024), 1024);
+  return held_by(schedule, kernel, target, threads_for(vectors, 1024), most_resident);
 }
 
 std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
                                                const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
+  const int most_resident = target.registers_per_multiprocessor / kLeastRegisters;
   const int widest = threads_for(row_length(kernel) / chosen.vector, 1024);  // beyond it some have nothing
   for (const int threads : {chosen.team.threads / 2, chosen.team.threads, 2 * chosen.team.threads})
     for (const int blocks : {1, 2, 4})
       for (const int stages : {0, 1, 2, 3, 4}) {
         const int resident = blocks * threads;
-        if (threads < 32 || threads > widest || threads % 32 != 0 || resident > kMostResident) continue;
+        if (threads < 32 || threads > widest || threads % 32 != 0 || resident > most_resident) continue;
         ReduceSchedule other = held_by(chosen, kernel, target, threads, resident);
         persistent(other).stages = stages;
         for (const bool bulk : {false, true}) {

@@ -9,11 +9,11 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr std::int64_t kKeptBytes = 16 << 20;  // of a walk along the other axes: the next finds what they share in L2
-constexpr std::int64_t kShare = 4;             // a fourth of what a point moves must be shared
-constexpr std::int64_t kLoadedBytes = 256;     // that a thread holds of what differs between its vectors: 64 registers
-constexpr int kLeastUnroll = 4;                // two vectors took longer than one (bench/results/map-log.md)
-constexpr int kWaves = 4;                      // blocks for each multiprocessor that must be left
+constexpr int kKeptPercent = 32;            // of the L2, for a walk along the other axes: the next finds it there
+constexpr std::int64_t kShare = 4;          // a fourth of what a point moves must be shared
+constexpr std::int64_t kLoadedBytes = 256;  // that a thread holds of what differs between its vectors: 64 registers
+constexpr int kLeastUnroll = 4;             // two vectors took longer than one (bench/results/map-log.md)
+constexpr int kWaves = 4;                   // blocks for each multiprocessor that must be left
 
 bool varies(const Instr& instr, std::size_t axis) { return (instr.depends >> axis & 1) != 0; }
 
@@ -56,7 +56,7 @@ MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, con
   if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;
   const Bytes bytes = bytes_of_point(kernel);
   const std::int64_t walk = points.constant() / std::max<std::int64_t>(1, kernel.axes[0].extent.constant());
-  if (bytes.shared * kShare < bytes.all() || walk * bytes.all() < kKeptBytes) return chosen;
+  if (bytes.shared * kShare < bytes.all() || walk * bytes.all() < percent_of_l2(target, kKeptPercent)) return chosen;
   for (spread.unroll = 16; spread.unroll >= kLeastUnroll; spread.unroll /= 2) {
     spread.threads = spread.unroll == 16 ? 256 : 128;
     const std::int64_t per_block = std::int64_t{spread.threads} * spread.vector * spread.unroll;

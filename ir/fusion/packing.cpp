@@ -20,7 +20,6 @@ constexpr std::size_t kOpenUnits = 16;  // that a group may join
 constexpr std::int64_t kDistance = 64;  // places between it and them: what lies between lives longer
 constexpr int kMostOperands = 200;      // of a pack
 constexpr double kStripBytes = 512;     // of each row that a block reads when its threads lie across the rows
-constexpr double kSmallestTile = 16;    // extents below it need no tile
 
 double row_length(const Context& context, const Cluster& cluster) {
   return context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
@@ -47,7 +46,7 @@ bool lies_across(const Context& context, const Cluster& cluster) {
   const Domain& domain = cluster.domain;
   const int inner = domain.rank() - 1;
   const auto long_enough = [&](int axis) {
-    return context.extent(domain.extents[static_cast<std::size_t>(axis)]) >= kSmallestTile;
+    return context.extent(domain.extents[static_cast<std::size_t>(axis)]) >= kTransposedExtent;
   };
   const auto across = [&](const Layout& layout) {
     if (layout.empty() || layout.back().axis < 0 || layout.back().axis == inner) return false;

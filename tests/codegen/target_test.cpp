@@ -5,6 +5,11 @@
 
 #include <map>
 
+#include "codegen/kernel/kernel.h"
+#include "ir/fusion/plan.h"
+#include "ir/text/text.h"
+#include "tests/codegen/compile_everywhere.h"
+
 namespace tenon::codegen {
 namespace {
 
@@ -38,6 +43,47 @@ TEST(Target, DevicesOfOneArchitectureAreToldApartByTheirNames) {
   EXPECT_EQ(h100, cuda_target("sm_90a", "a device that no table has"));
   EXPECT_EQ(h100.multiprocessors, h200.multiprocessors);
   EXPECT_LT(h100.bandwidth_gb_s, h200.bandwidth_gb_s);
+}
+
+// The schedule of the only kernel of "graph g(<text>", whose text compiles.
+std::string chosen(const std::string& text, const Target& target) {
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\nreturn y }"), {});
+  EXPECT_EQ(plan.groups.size(), 1U);
+  const Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  test::expect_compiles_for(emit_cuda(kernel, target), {target.arch});
+  return print(kernel.schedule);
+}
+
+// 50 MB in and out: more than an H100 keeps, less than a device with four times its L2 does.
+TEST(Target, WhatExceedsTheCachesFollowsTheL2) {
+  const std::string relu = "x: f32[12582912]) { y = relu(x)";
+  Target target = cuda_target("sm_90a");
+  EXPECT_EQ(chosen(relu, target), "map threads=512 vector=4 streaming keep_reads");
+  target.l2_bytes *= 4;
+  EXPECT_EQ(chosen(relu, target), "map threads=256 vector=4 streaming_loads");
+}
+
+// 2 million elements are less than a wave of vectors of eight, but two where a multiprocessor holds half the threads.
+TEST(Target, WavesFollowTheThreadsOfAMultiprocessor) {
+  const std::string relu = "x: bf16[2000000]) { y = relu(x)";
+  Target target = cuda_target("sm_90a");
+  EXPECT_EQ(chosen(relu, target).find("unroll=4"), std::string::npos);
+  target.threads_per_multiprocessor = 1024;
+  EXPECT_NE(chosen(relu, target).find("unroll=4"), std::string::npos);
+}
+
+// Rows of odd length beside weights, in blocks of 64 threads.
+TEST(Target, AMultiprocessorIsAskedForNoMoreThreadsThanItHolds) {
+  for (const std::string& arch : cuda_architectures()) {
+    const Target target = cuda_target(arch);
+    const ir::Plan plan = ir::make_plan(
+        ir::parse("graph g(x: bf16[32768, 2047], w: bf16[2047], b: bf16[2047]) { y = layer_norm(x, w, b)\nreturn y }"),
+        {});
+    const auto schedule = std::get<ReduceSchedule>(lower(plan, 0, unspecialized(plan), target).schedule);
+    EXPECT_GT(schedule.occupancy.least, 0) << arch;
+    EXPECT_LE(schedule.occupancy.least * schedule.team.threads, target.threads_per_multiprocessor) << arch;
+    EXPECT_LE(schedule.occupancy.least, target.blocks_per_multiprocessor) << arch;
+  }
 }
 
 }  // namespace

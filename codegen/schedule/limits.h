@@ -1,0 +1,9 @@
+// Limits of the heuristics that the planner's cost model has to know as well (src/driver/assumed_cost.cpp).
+#pragma once
+
+namespace tenon::codegen {
+
+constexpr int kMostSharing = 4;   ///< blocks of a cluster whose shared memory has a row
+constexpr int kMostWithRing = 2;  ///< blocks on a multiprocessor that walk over rows, with a ring of them
+
+}  // namespace tenon::codegen
