@@ -44,8 +44,11 @@ std::string gpu_detail(const Options& options) {
   const auto driver = runtime::cuda::open_driver();
   const auto device = runtime::cuda::Device::open(driver, options.device);
   const auto& info = device->info();
-  return fmt::format("{} (compute capability {}.{}, {} SMs, {:.0f} GiB)", info.name, info.major, info.minor,
-                     info.sm_count, static_cast<double>(info.memory_bytes) / (1 << 30));
+  return fmt::format(
+      "{} (compute capability {}.{}, {} SMs of {} threads and {} KiB of shared memory, {} MiB of L2, {:.0f} GiB at "
+      "{:.0f} GB/s)",
+      info.name, info.major, info.minor, info.sm_count, info.max_threads_per_sm, info.shared_bytes_per_sm >> 10,
+      info.l2_bytes >> 20, static_cast<double>(info.memory_bytes) / (1 << 30), runtime::cuda::bandwidth_gb_s(info));
 }
 
 std::string cpu_detail(const Options& options) {

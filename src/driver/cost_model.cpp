@@ -29,6 +29,8 @@ constexpr CostField kFields[] = {
     {"block_gb_s", &ir::CostModel::block_gb_s},
     {"row_blocks", &ir::CostModel::row_blocks},
     {"row_block_bytes", &ir::CostModel::row_block_bytes},
+    {"outer_elements", &ir::CostModel::outer_elements},
+    {"outer_blocks", &ir::CostModel::outer_blocks},
 };
 
 // Kernels change with the version, and what they reach with them.

@@ -17,8 +17,8 @@ struct CostField {
 };
 std::span<const CostField> cost_fields();
 
-/// What is assumed of a device that was not measured: a CPU's numbers by its threads, those of one GPU of the target's
-/// architecture, whose name is then the model's `device`.
+/// What is assumed of a device that was not measured: a CPU's numbers by its threads, a GPU's by the target's facts, of
+/// the device that the model then names.
 ir::CostModel assumed_cost_model(const codegen::Target& target);
 
 /// What was kept for the backend's device by this version of Tenon; what is assumed of it where nothing was, where
