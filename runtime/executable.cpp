@@ -104,20 +104,11 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 
 }  // namespace
 
-std::shared_ptr<const BuiltLaunch> build_launch(const Backend& backend, codegen::Launch launch) {
-  auto built = std::make_shared<BuiltLaunch>();
-  built->launch = std::move(launch);
-  built->source = backend.emit(built->launch);
-  built->binary = backend.build(built->source);
-  built->loaded = backend.load(built->source, built->binary);
-  return built;
-}
-
 }  // namespace runtime
 
 Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
-                       runtime::LowerGroups lower)
-    : plan(std::move(the_plan)), backend(std::move(the_backend)), lower_groups(std::move(lower)), arenas(*backend) {}
+                       runtime::BuildGroups build)
+    : plan(std::move(the_plan)), backend(std::move(the_backend)), build_groups(std::move(build)), arenas(*backend) {}
 
 namespace {
 
@@ -153,13 +144,9 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
 
 std::vector<std::shared_ptr<const runtime::BuiltLaunch>> Executable::Impl::build_together(
     const std::vector<int>& groups, const codegen::Specialization& specialization) const {
-  std::vector<std::shared_ptr<const runtime::BuiltLaunch>> launches;
-  for (codegen::Launch& launch : lower_groups(groups, specialization)) {
-    launches.push_back(runtime::build_launch(*backend, std::move(launch)));
-    if (on_source) on_source(launches.back()->source);
-    ++builds;
-    compiles += launches.back()->binary.compiled;
-  }
+  auto launches = build_groups(groups, specialization);
+  builds += static_cast<int>(launches.size());
+  for (const auto& launch : launches) compiles += launch->binary.compiled;
   return launches;
 }
 

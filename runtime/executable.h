@@ -23,11 +23,6 @@
 
 namespace tenon::runtime {
 
-/// The launches of `groups`, which a plan runs together, for a dimension class, but of those that write no element:
-/// given by the pipeline, so that the runtime does not know how.
-using LowerGroups =
-    std::function<std::vector<codegen::Launch>(const std::vector<int>& groups, const codegen::Specialization&)>;
-
 /// A launch for one dimension class, ready to run.
 struct BuiltLaunch {
   codegen::Launch launch;
@@ -36,8 +31,10 @@ struct BuiltLaunch {
   std::shared_ptr<const LoadedKernel> loaded;
 };
 
-/// Emitted, compiled or taken from the cache, and loaded.
-std::shared_ptr<const BuiltLaunch> build_launch(const Backend& backend, codegen::Launch launch);
+/// The launches of `groups`, which a plan runs together, for a dimension class, but of those that write no element:
+/// given by the pipeline, so that the runtime does not know how kernels are made. Called by several threads at once.
+using BuildGroups = std::function<std::vector<std::shared_ptr<const BuiltLaunch>>(const std::vector<int>& groups,
+                                                                                  const codegen::Specialization&)>;
 
 /// All groups for one dimension class, but those that write no element.
 struct BuiltPlan {
@@ -86,7 +83,7 @@ struct LaunchRecord {
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
 
-/// Searches better schedules for the kernels of a record on these buffers and keeps them where lower_groups finds them.
+/// Searches better schedules for the kernels of a record on these buffers and keeps them where build_groups finds them.
 using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, std::span<const Buffer> inputs,
                                  std::span<const Buffer> outputs)>;
 
@@ -158,7 +155,7 @@ class Workspace {
 namespace tenon {
 
 struct Executable::Impl {
-  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::LowerGroups lower_groups);
+  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::BuildGroups build_groups);
 
   /// The record for these input shapes, made (and its kernels built) when it is new.
   std::shared_ptr<const runtime::LaunchRecord> record_for(std::span<const Buffer> inputs,
@@ -185,11 +182,10 @@ struct Executable::Impl {
 
   ir::Plan plan;
   std::shared_ptr<const runtime::Backend> backend;
-  runtime::LowerGroups lower_groups;
-  runtime::Tuner tuner;                                   ///< empty: schedules are not searched
-  std::function<void(const codegen::Source&)> on_source;  ///< is told of what is generated; empty: nobody is
-  bool replay = false;                                    ///< a run is recorded the first time and repeated as one call
-  const runtime::Nvtx* nvtx = nullptr;                    ///< is told of each run and kernel; null: nobody is
+  runtime::BuildGroups build_groups;
+  runtime::Tuner tuner;                 ///< empty: schedules are not searched
+  bool replay = false;                  ///< a run is recorded the first time and repeated as one call
+  const runtime::Nvtx* nvtx = nullptr;  ///< is told of each run and kernel; null: nobody is
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last

@@ -14,6 +14,7 @@
 #include "ir/text/text.h"
 #include "src/api/write_file.h"
 #include "src/driver/pipeline.h"
+#include "src/driver/tune.h"
 #include "tools/command.h"
 
 namespace tenon::tools {
@@ -78,18 +79,18 @@ std::string disassemble(const std::string& cubin) {
 }
 
 // The launches that the wanted kernels are in, or all.
-std::vector<codegen::Launch> lower_launches(const DumpArguments& arguments, const ir::Plan& plan,
-                                            const codegen::Specialization& specialization,
-                                            const runtime::Backend& backend) {
+std::vector<codegen::Launch> wanted_launches(const DumpArguments& arguments, const ir::Plan& plan,
+                                             const codegen::Specialization& specialization,
+                                             const runtime::Backend& backend) {
   const Options options = arguments.compile.options();
-  const auto tunings = src::open_tunings(options);
+  const src::FindSchedule find = src::find_tuned(backend, src::open_tunings(options), options);
   const auto wanted = [&](const std::vector<int>& groups) {
     return arguments.kernel < 0 || std::count(groups.begin(), groups.end(), arguments.kernel) > 0;
   };
   std::vector<codegen::Launch> launches;
   for (const std::vector<int>& set : ir::launched_together(plan)) {
     if (!wanted(set)) continue;
-    for (codegen::Launch& launch : src::lower_launches(plan, set, specialization, backend, *tunings, options))
+    for (codegen::Launch& launch : src::make_launches(plan, set, specialization, backend.target(), find))
       if (wanted(launch.groups)) launches.push_back(std::move(launch));
   }
   return launches;
@@ -198,7 +199,7 @@ int dump(const DumpArguments& arguments) {
       const bool all_bound = bindings.size() >= plan.graph.symbols.size();
       const auto specialization = all_bound ? codegen::specialize(plan, bindings) : codegen::unspecialized(plan);
       const bool binary = arguments.emit == "cubin";
-      const auto launches = lower_launches(arguments, plan, specialization, *backend);
+      const auto launches = wanted_launches(arguments, plan, specialization, *backend);
       if (binary && launches.size() > 1)
         throw Error(ErrorKind::argument, fmt::format("the plan has {} kernels and a cubin holds one", launches.size()),
                     {}, "choose one with --kernel N");

@@ -72,6 +72,7 @@ sed -n 2p "$results/machine.txt"
 stage runtime 60 "$bin/tenon_runtime_test"
 sharded codegen 120 3 "$bin/tenon_codegen_test" --gtest_filter='*Gpu*:*GPU*:*Device*'
 stage kernel_sample 60 "$bin/tenon_gpu_test" --gtest_filter='*KernelSample*cuda*'
+stage launch 60 "$bin/tenon_gpu_test" --gtest_filter='Launch.*'
 stage figures 90 env GTEST_BRIEF=0 "$bin/tenon_gpu_test" --gtest_filter='HostCost.*:CompileTime.*:Replay.*:GpuProfile.*'
 if [ -n "$sanitizer" ]; then
   export TENON_CACHE_DIR=$work/sanitizer  # the same kernels for both tools

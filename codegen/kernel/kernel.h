@@ -140,7 +140,10 @@ Specialization specialize(const ir::Plan& plan, const Bindings& bindings);
 /// Nothing known but the graph's own bounds.
 Specialization unspecialized(const ir::Plan& plan);
 
-/// Lowers one group and chooses its schedule.
+/// True if the group has no element to write at these sizes: it needs no kernel.
+bool writes_nothing(const ir::Plan& plan, int group, const Symbols& symbols);
+
+/// One group as a kernel, whose schedule is not chosen.
 Kernel lower(const ir::Plan& plan, int group, const Specialization& specialization, const Target& target);
 
 /// Axes in loop order with equal strides collapsed, so that most kernels keep one to three

@@ -78,12 +78,6 @@ void share_block_size(std::vector<Kernel>& members) {
     if (int* threads = free_threads(member.schedule)) *threads = fixed > 0 ? fixed : least;
 }
 
-bool writes_nothing(const ir::Plan& plan, const ir::Group& group, const Symbols& symbols) {
-  return std::all_of(group.outputs.begin(), group.outputs.end(), [&](ir::ValueId output) {
-    return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
-  });
-}
-
 }  // namespace
 
 std::vector<Launch> deal_launches(Launch together, const Target& target) {
@@ -105,21 +99,6 @@ std::vector<Launch> deal_launches(Launch together, const Target& target) {
   if (pack.members.size() > 1) share_block_size(pack.members);
   if (!pack.members.empty()) launches.insert(launches.begin(), std::move(pack));
   return launches;
-}
-
-std::vector<Launch> lower_launches(const ir::Plan& plan, const std::vector<int>& groups,
-                                   const Specialization& specialization, const Target& target,
-                                   const FindSchedule& find_schedule) {
-  Launch together;
-  for (const int group : groups) {
-    if (writes_nothing(plan, plan.groups[static_cast<std::size_t>(group)], specialization.symbols)) continue;
-    Kernel kernel = lower(plan, group, specialization, target);
-    if (find_schedule)
-      if (const auto found = find_schedule(kernel)) kernel.schedule = *found;
-    together.groups.push_back(group);
-    together.members.push_back(std::move(kernel));
-  }
-  return deal_launches(std::move(together), target);
 }
 
 std::string entry_of(const Launch& launch) {

@@ -2,14 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/kernel/kernel.h"
 #include "codegen/target/target.h"
-#include "ir/fusion/plan.h"
 
 namespace tenon::codegen {
 
@@ -24,14 +21,6 @@ struct Launch {
 /// each of the others by itself. On a CPU all of them are by themselves. Members get blocks of one size where their
 /// schedules leave it free.
 std::vector<Launch> deal_launches(Launch together, const Target& target);
-
-/// The schedule to use for a kernel in place of the heuristics', if there is one: what a tuner found.
-using FindSchedule = std::function<std::optional<Schedule>(const Kernel&)>;
-
-/// The launches of `groups`, which `plan` runs together, for a dimension class. Groups that write no element have none.
-std::vector<Launch> lower_launches(const ir::Plan& plan, const std::vector<int>& groups,
-                                   const Specialization& specialization, const Target& target,
-                                   const FindSchedule& find_schedule = {});
 
 /// The name of the function that is launched: the kernel's, or "pack_of_3_map_exp".
 std::string entry_of(const Launch& launch);

@@ -78,6 +78,13 @@ std::string kernel_name(const Kernel& kernel) {
 
 }  // namespace
 
+bool writes_nothing(const ir::Plan& plan, int group, const Symbols& symbols) {
+  const std::vector<ir::ValueId>& outputs = plan.groups.at(static_cast<std::size_t>(group)).outputs;
+  return std::all_of(outputs.begin(), outputs.end(), [&](ir::ValueId output) {
+    return element_count(plan.graph.type(output).shape).bounds(symbols).max <= 0;
+  });
+}
+
 Kernel lower(const ir::Plan& plan, int group_number, const Specialization& specialization, const Target& target) {
   const ir::Group& group = plan.groups.at(static_cast<std::size_t>(group_number));
   LoopFactors factors;
@@ -100,7 +107,6 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);
   verify(kernel);
-  kernel.schedule = choose_schedule(kernel, target);
   return kernel;
 }
 

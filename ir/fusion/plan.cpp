@@ -1,4 +1,4 @@
-// The planner as a list: clean the graph, cut long concats, find attention, seed, merge, recompute, lay out, pack,
+// The planner as a list: cut long concats, find attention, seed, merge, recompute, lay out, pack,
 // write down why not.
 #include "ir/fusion/plan.h"
 
@@ -18,13 +18,6 @@ namespace tenon::ir {
 namespace {
 
 using namespace fusion;
-
-Graph prepared(const Graph& graph, const std::set<std::string>& disabled) {
-  Graph result = graph;
-  for (const Pass& pass : pass_table())
-    if (pass.name == "decompose" || disabled.count(std::string(pass.name)) == 0) result = pass.run(result);
-  return result;
-}
 
 // Each output a value of its own that some kernel writes: repeated ones and inputs get a view that copies.
 void separate_outputs(Graph& graph) {
@@ -95,27 +88,13 @@ bool keep_if_it_fits(const Context& context, Partition& partition,
   return false;
 }
 
-// What is known to be wrong before any step, so that no step fails without saying where.
-void check_plannable(const Graph& graph) {
-  if (graph.outputs.empty())
-    throw Error(ErrorKind::argument, fmt::format("graph '{}' returns nothing", graph.name),
-                Place{{}, 0, 0, {}, "graph.outputs"}, "name at least one output");
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    const auto value = static_cast<ValueId>(i);
-    try {
-      (void)element_count(graph.type(value).shape);
-    } catch (const Error& error) {
-      throw error.at(Place{{}, 0, 0, display_name(graph, value), {}});
-    }
-  }
-}
-
 }  // namespace
 
-Plan make_plan(const Graph& graph, const PlanOptions& options, const std::set<std::string>& disabled_passes) {
-  check_plannable(graph);
+Plan make_plan(const Graph& graph, const PlanOptions& options) { return cut_into_groups(run_passes(graph), options); }
+
+Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
   Plan plan;
-  plan.graph = cut_concats(prepared(graph, disabled_passes), static_cast<std::size_t>(options.max_pointers));
+  plan.graph = cut_concats(graph, static_cast<std::size_t>(options.max_pointers));
   plan.cost = options.cost;
   separate_outputs(plan.graph);
   Context context(plan.graph, options);

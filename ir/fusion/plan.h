@@ -185,9 +185,11 @@ struct PlanOptions {
   CostModel cost;
 };
 
-/// Cuts `graph` (any verified graph; it is decomposed and cleaned first by the passes that `disabled_passes` leaves
-/// on).
-Plan make_plan(const Graph& graph, const PlanOptions& options = {}, const std::set<std::string>& disabled_passes = {});
+/// Cuts a graph that run_passes (ir/passes/passes.h) gave into the groups that become kernels.
+Plan cut_into_groups(const Graph& graph, const PlanOptions& options);
+
+/// All passes on `graph`, any verified one, and cut_into_groups.
+Plan make_plan(const Graph& graph, const PlanOptions& options = {});
 
 /// The sets of groups that one launch runs: packs, and the other groups each by itself.
 std::vector<std::vector<int>> launched_together(const Plan& plan);

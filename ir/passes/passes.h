@@ -2,7 +2,9 @@
 // another having run, except where it says so.
 #pragma once
 
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "ir/graph/graph.h"
@@ -41,5 +43,9 @@ struct Pass {
 /// The passes between the user's graph and the planner, in order. `tenon dump --emit graph` can stop after each, and
 /// `disable` can leave out any but decompose.
 std::span<const Pass> pass_table();
+
+/// All passes in order, but those that `disabled` names. Error(argument) where a graph returns nothing or a value has
+/// more elements than can be counted.
+Graph run_passes(const Graph& graph, const std::set<std::string>& disabled = {});
 
 }  // namespace tenon::ir

@@ -10,6 +10,7 @@
 #include "runtime/record.h"
 #include "runtime/stopwatch.h"
 #include "src/driver/difference.h"
+#include "src/driver/switches.h"
 
 namespace tenon::src {
 namespace {
@@ -83,8 +84,7 @@ class Tuning {
       codegen::Kernel scheduled = kernel;
       scheduled.schedule = trials[i].schedule;
       try {
-        built[i] =
-            runtime::build_launch(backend_, {record_.built->launches[planned]->launch.groups, {std::move(scheduled)}});
+        built[i] = build_launch({record_.built->launches[planned]->launch.groups, {std::move(scheduled)}}, backend_);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device_lost) throw;
         trials[i].refused = error.message();
@@ -187,6 +187,20 @@ std::vector<KernelTuning> tune(const Executable::Impl& executable, const runtime
                                std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                runtime::Tunings& tunings, const Options& options, const TuneSettings& settings) {
   return Tuning(executable, record, inputs, outputs, tunings, options, settings).run();
+}
+
+runtime::Tuner tuner(std::shared_ptr<runtime::Tunings> tunings, const Options& options) {
+  return [tunings = std::move(tunings), options](
+             const Executable::Impl& executable, const runtime::LaunchRecord& record, std::span<const Buffer> inputs,
+             std::span<const Buffer> outputs) { tune(executable, record, inputs, outputs, *tunings, options); };
+}
+
+FindSchedule find_tuned(const runtime::Backend& backend, std::shared_ptr<runtime::Tunings> tunings,
+                        const Options& options) {
+  if (!parts_without(options.disable).tuned) return {};
+  return [&backend, tunings = std::move(tunings)](const codegen::Kernel& kernel) {
+    return tunings->find(backend, kernel);
+  };
 }
 
 }  // namespace tenon::src

@@ -11,6 +11,7 @@
 #include "codegen/schedule/schedule.h"
 #include "runtime/executable.h"
 #include "runtime/tunings.h"
+#include "src/driver/pipeline.h"
 
 namespace tenon::src {
 
@@ -47,5 +48,12 @@ struct KernelTuning {
 std::vector<KernelTuning> tune(const Executable::Impl& executable, const runtime::LaunchRecord& record,
                                std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                runtime::Tunings& tunings, const Options& options, const TuneSettings& settings = {});
+
+/// tune() for an executable that tunes what it runs.
+runtime::Tuner tuner(std::shared_ptr<runtime::Tunings> tunings, const Options& options);
+
+/// Finds the schedules that won on `backend`; none where options.disable names `tuned`.
+FindSchedule find_tuned(const runtime::Backend& backend, std::shared_ptr<runtime::Tunings> tunings,
+                        const Options& options);
 
 }  // namespace tenon::src

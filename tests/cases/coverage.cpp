@@ -13,6 +13,7 @@
 #include "tests/cases/schedule_fields.h"
 #include "tests/harness/random_graph.h"
 #include "tests/harness/random_graph/draws.h"
+#include "tests/harness/scheduled_kernel.h"
 #include "tests/harness/targets.h"
 
 namespace tenon::test {
@@ -202,7 +203,7 @@ class Coverage {
     if (!plan.packs.empty()) classes_.add("packs", static_cast<std::int64_t>(plan.packs.size()));
     const codegen::Specialization specialization = codegen::specialize(plan, c.bindings);
     for (std::size_t group = 0; group < plan.groups.size(); ++group) {
-      const codegen::Kernel kernel = codegen::lower(plan, static_cast<int>(group), specialization, target);
+      const codegen::Kernel kernel = test::scheduled_kernel(plan, static_cast<int>(group), specialization, target);
       classes_.add(fmt::format("{}, {}", ir::name_of(plan.groups[group].kernel_class),
                                kind == codegen::TargetKind::cpu ? "CPU" : "sm_90a"));
       for (const Field& field : fields_of(kernel.schedule))

@@ -8,6 +8,7 @@
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -145,7 +146,8 @@ TEST(CudaMap, GathersOfSpreadVectorsAreUnderWayTogether) {
   const ir::Plan plan =
       ir::make_plan(ir::parse("graph g(i: i64[16, 4096], t: bf16[50257, 1024], p: bf16[4096, 1024]) {\n"
                               "  y = add(take(t, i, axis=0), p)\n  return y\n}"));
-  const std::string text = test::kernel_part(emit_cuda(lower(plan, 0, unspecialized(plan), target), target).text);
+  const std::string text =
+      test::kernel_part(emit_cuda(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target).text);
   test::expect_lines(text, {"const pack<bf16, 8> shared", "= load_streaming<8, 8>(in2 + 1024 * i1 + i2);",
                             "for (int u = 0; u < 16; ++u) {", "[u] = load_here<8, 8>(in0 + i2 + 1024 * (int)v",
                             "[u] = shared", "for (int u = 0; u < 16; ++u) {", "store_streaming<8, 8>(out0 + "});

@@ -11,6 +11,7 @@
 #include "ir/text/text.h"
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -23,7 +24,7 @@ ir::Plan one_kernel(const ir::Graph& graph) {
   options.max_operands = 200;
   options.mixed_order = true;
   options.cost.bandwidth_gb_s = 1e-3;  // small as the tensors are, they are worth sharing
-  ir::Plan plan = ir::make_plan(graph, options, passes);
+  ir::Plan plan = ir::cut_into_groups(ir::run_passes(graph, passes), options);
   TENON_CHECK(plan.groups.size() == 1, "not one kernel:\n" + ir::print(plan));
   ir::Group& group = plan.groups[0];
   std::vector<ir::Layout> layouts;
@@ -62,7 +63,7 @@ CudaKernel one_cuda_kernel(const std::string& text, const Bindings& bindings, co
   result.written = ir::parse(text);
   result.plan = one_kernel(ir::eliminate_dead_code(ir::eliminate_common_subexpressions(ir::decompose(result.written))));
   const Target target = test::cuda_target_for("sm_90a");
-  result.kernel = lower(result.plan, 0, specialize(result.plan, bindings), target);
+  result.kernel = test::scheduled_kernel(result.plan, 0, specialize(result.plan, bindings), target);
   if (auto* reduce = std::get_if<ReduceSchedule>(&result.kernel.schedule))
     reduce->cut =
         persistent_blocks(*reduce)

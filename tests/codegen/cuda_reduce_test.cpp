@@ -10,6 +10,7 @@
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/kernel_builder.h"
 #include "tests/codegen/text_checks.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -189,7 +190,7 @@ TEST(CudaReduce, TeamsFitTheRow) {
 Source with_candidate(const std::string& text, const std::function<bool(const ReduceSchedule&)>& wanted) {
   const Target target = test::cuda_target_for("sm_90a");
   const ir::Plan plan = ir::make_plan(ir::parse(text), {});
-  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
   const std::vector<Schedule> candidates = candidate_schedules(kernel, target);
   const auto found = std::find_if(candidates.begin(), candidates.end(),
                                   [&](const Schedule& schedule) { return wanted(std::get<ReduceSchedule>(schedule)); });
@@ -223,7 +224,8 @@ TEST(CudaReduce, SharedMemoryHoldsWhatSeveralSweepsLoad) {
   const Target target = test::cuda_target_for("sm_90a");
   const auto has_shared = [&](const std::string& text) {
     const ir::Plan plan = ir::make_plan(ir::parse(text), {});
-    const std::vector<Schedule> candidates = candidate_schedules(lower(plan, 0, unspecialized(plan), target), target);
+    const std::vector<Schedule> candidates =
+        candidate_schedules(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target);
     return std::any_of(candidates.begin(), candidates.end(), [](const Schedule& schedule) {
       return shared_elements(std::get<ReduceSchedule>(schedule)) > 0;
     });
@@ -236,7 +238,7 @@ TEST(CudaReduce, SharedMemoryHoldsWhatSeveralSweepsLoad) {
 TEST(CudaReduce, ASoftmaxDividesByTheReciprocalOfItsSum) {
   const auto divides = [](const std::string& text) {
     const ir::Plan plan = ir::make_plan(ir::parse(text), {});
-    Kernel kernel = lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
+    Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
     return emitted(kernel).text.find("= share_of(") == std::string::npos;
   };
   EXPECT_FALSE(divides("graph g(x: f32[64, 512]) { y = softmax(x)\nreturn y }"));
@@ -315,14 +317,16 @@ TEST(CudaReduce, EveryCandidateCompiles) {
 
 TEST(CudaReduce, EveryCandidateForEmptyRowsCompiles) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f32[5, 0]) { y = logsumexp(x, axis=1); return y }"));
-  expect_every_candidate_compiles(lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")), 1);
+  expect_every_candidate_compiles(test::scheduled_kernel(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")),
+                                  1);
 }
 
 // Elements are stored by threads of which some lie beyond the last column; where a thread has one alone, it has
 // returned.
 TEST(CudaReduce, EveryCandidateForColumnsWithElementsCompiles) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f16[7, 65]) { y = softmax(x, axis=-2); return y }"));
-  expect_every_candidate_compiles(lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")));
+  expect_every_candidate_compiles(
+      test::scheduled_kernel(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")));
 }
 
 TEST(CudaReduce, TheSourceHoldsOnlyThePiecesItNeeds) {

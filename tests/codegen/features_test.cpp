@@ -7,6 +7,7 @@
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -20,10 +21,11 @@ Target cpu_target() {
 }
 
 std::vector<std::string> candidates(const std::string& graph, const Target& target) {
-  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + graph + "\n  return y\n}"), {}, {});
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + graph + "\n  return y\n}"));
   EXPECT_EQ(plan.groups.size(), 1U);
   std::vector<std::string> texts;
-  for (const Schedule& schedule : candidate_schedules(lower(plan, 0, unspecialized(plan), target), target))
+  for (const Schedule& schedule :
+       candidate_schedules(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target))
     texts.push_back(" " + print(schedule) + " ");
   return texts;
 }
@@ -88,11 +90,12 @@ TEST(Features, EachIsForAKindOfTarget) {
 // A kernel with fewer features is another one of the same graph: all are legal.
 TEST(Features, WithoutAnyOfThemKernelsCompile) {
   for (const char* graph : {kTanh, kSoftmax, kLongSoftmax, kLogSumExp}) {
-    const ir::Plan plan = ir::make_plan(ir::parse(std::string("graph g(") + graph + "\n  return y\n}"), {}, {});
+    const ir::Plan plan = ir::make_plan(ir::parse(std::string("graph g(") + graph + "\n  return y\n}"));
     for (const Feature& feature : all_features()) {
       Target target = test::cuda_target_for("sm_90a");
       target.may = without(target.may, {feature.name});
-      test::expect_compiles_for(emit_cuda(lower(plan, 0, unspecialized(plan), target), target), {target.arch});
+      test::expect_compiles_for(emit_cuda(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target),
+                                {target.arch});
     }
   }
 }

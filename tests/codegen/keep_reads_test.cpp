@@ -7,14 +7,15 @@
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
 
 Source emitted(const std::string& text, const Target& target) {
-  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\n  return y\n}"), {}, {});
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\n  return y\n}"));
   EXPECT_EQ(plan.groups.size(), 1U);
-  return emit_cuda(lower(plan, 0, unspecialized(plan), target), target);
+  return emit_cuda(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target);
 }
 
 bool keeps(const std::string& text, const Target& target = test::cuda_target_for("sm_90a")) {

@@ -6,6 +6,7 @@
 #include "codegen/kernel/kernel.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 std::string chosen(const std::string& text) {
   const ir::Plan plan = ir::make_plan(ir::parse(text));
   EXPECT_EQ(plan.groups.size(), 1U) << print(plan);
-  const Kernel kernel = lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
+  const Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
   return print(kernel.schedule);
 }
 
@@ -142,7 +143,8 @@ TEST(MapSchedule, TheCandidatesOfSpreadVectorsHoldPlainOnes) {
   const ir::Plan plan = ir::make_plan(ir::parse(gather_and_add(16, 4096, "4096, 1024")));
   const Target target = test::cuda_target_for("sm_90a");
   std::vector<std::string> texts;
-  for (const Schedule& candidate : candidate_schedules(lower(plan, 0, unspecialized(plan), target), target))
+  for (const Schedule& candidate :
+       candidate_schedules(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target))
     texts.push_back(print(candidate));
   const auto tried = [&](const std::string& text) { return std::count(texts.begin(), texts.end(), text) == 1; };
   EXPECT_TRUE(tried("map threads=256 vector=8 streaming"));

@@ -5,6 +5,7 @@
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 std::string cuda_of(const std::string& text) {
   const Target target = test::cuda_target_for("sm_90a");
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + " }"), {});
-  const Source source = emit_cuda(lower(plan, 0, unspecialized(plan), target), target);
+  const Source source = emit_cuda(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target);
   test::expect_compiles_for(source, {"sm_90a"});
   return source.text;
 }
@@ -53,9 +54,10 @@ TEST(Narrow, NotWhereMoreIsSeen) {
 TEST(Narrow, IsSwitchedOffByTheTarget) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: bf16[64, 4096]) { y = softmax(x)\nreturn y }"), {});
   Target target = test::cuda_target_for("sm_90a");
-  EXPECT_NE(print(lower(plan, 0, unspecialized(plan), target)).find("= narrow exp("), std::string::npos);
+  EXPECT_NE(print(test::scheduled_kernel(plan, 0, unspecialized(plan), target)).find("= narrow exp("),
+            std::string::npos);
   target.may.narrow = false;
-  EXPECT_EQ(print(lower(plan, 0, unspecialized(plan), target)).find("narrow"), std::string::npos);
+  EXPECT_EQ(print(test::scheduled_kernel(plan, 0, unspecialized(plan), target)).find("narrow"), std::string::npos);
 }
 
 // An argument above 0 would overflow on the way.

@@ -11,6 +11,7 @@
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -32,7 +33,7 @@ Launch lowered(const ir::Plan& plan, const Bindings& bindings, const Target& tar
   Launch launch;
   for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group) {
     launch.groups.push_back(group);
-    launch.members.push_back(lower(plan, group, specialize(plan, bindings), target));
+    launch.members.push_back(test::scheduled_kernel(plan, group, specialize(plan, bindings), target));
   }
   return launch;
 }

@@ -15,6 +15,7 @@
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/harness/random_graph.h"
 #include "tests/harness/random_schedule.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -44,7 +45,7 @@ constexpr std::array kSeldom = {"graph g(x: bf16[4096, 32768]) { y = softmax(x);
 
 Kernel one_of_groups(const ir::Plan& plan, const Bindings& bindings, const Target& target, std::mt19937_64& random) {
   const auto group = static_cast<int>(random() % plan.groups.size());
-  return lower(plan, group, specialize(plan, bindings), target);
+  return test::scheduled_kernel(plan, group, specialize(plan, bindings), target);
 }
 
 // A kernel of the seed: small graphs have the odd ones, large graphs those of schedules for long rows.

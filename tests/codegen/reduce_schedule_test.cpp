@@ -7,6 +7,7 @@
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
 #include "tests/codegen/text_checks.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::string chosen(const std::string& text, const std::string& arch = "sm_90a") {
   const Target target = test::cuda_target_for(arch);
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\nreturn y }"), {});
-  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
   kernel.schedule = choose_schedule(kernel, target);
   test::expect_compiles_for(emit_cuda(kernel, target), {arch});
   return print(kernel.schedule);
@@ -50,7 +51,7 @@ TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
 TEST(ReduceSchedule, BlocksAreHeldOffByTheSharedMemoryTheyAskFor) {
   const Target target = test::cuda_target_for("sm_90a");
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(x: f32[64, 16384]) { y = softmax(x)\nreturn y }"), {});
-  Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
   for (const int blocks : {1, 2, 3}) {
     std::get<ReduceSchedule>(kernel.schedule).occupancy.most = blocks;
     const int bytes = emit_cuda(kernel, target).launch.shared_bytes + 1024;
@@ -175,7 +176,7 @@ TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   const auto text_of = [](const std::string& graph) {
     const Target target = test::cuda_target_for("sm_90a");
     const ir::Plan plan = ir::make_plan(ir::parse(graph), {});
-    const Source source = emit_cuda(lower(plan, 0, unspecialized(plan), target), target);
+    const Source source = emit_cuda(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target);
     test::expect_compiles_everywhere(source);
     return source.text;
   };

@@ -8,6 +8,7 @@
 
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
+#include "src/driver/pipeline.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::test {
@@ -56,7 +57,7 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
     SCOPED_TRACE(file.filename());
     const ir::Plan plan = ir::make_plan(ir::read_file(file), options);
     for (const std::vector<int>& set : launched_together(plan))
-      for (const Launch& launch : lower_launches(plan, set, codegen::unspecialized(plan), target)) {
+      for (const Launch& launch : src::make_launches(plan, set, codegen::unspecialized(plan), target)) {
         const Source source = emit_cuda(launch, target);
         if (seen.insert(source.text).second) expect_compiles(launch.members[0], source, target);
       }

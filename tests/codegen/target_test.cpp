@@ -9,6 +9,7 @@
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
@@ -49,7 +50,7 @@ TEST(Target, DevicesOfOneArchitectureAreToldApartByTheirNames) {
 std::string chosen(const std::string& text, const Target& target) {
   const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + "\nreturn y }"), {});
   EXPECT_EQ(plan.groups.size(), 1U);
-  const Kernel kernel = lower(plan, 0, unspecialized(plan), target);
+  const Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
   test::expect_compiles_for(emit_cuda(kernel, target), {target.arch});
   return print(kernel.schedule);
 }
@@ -79,7 +80,8 @@ TEST(Target, AMultiprocessorIsAskedForNoMoreThreadsThanItHolds) {
     const ir::Plan plan = ir::make_plan(
         ir::parse("graph g(x: bf16[32768, 2047], w: bf16[2047], b: bf16[2047]) { y = layer_norm(x, w, b)\nreturn y }"),
         {});
-    const auto schedule = std::get<ReduceSchedule>(lower(plan, 0, unspecialized(plan), target).schedule);
+    const auto schedule =
+        std::get<ReduceSchedule>(test::scheduled_kernel(plan, 0, unspecialized(plan), target).schedule);
     EXPECT_GT(schedule.occupancy.least, 0) << arch;
     EXPECT_LE(schedule.occupancy.least * schedule.team.threads, target.threads_per_multiprocessor) << arch;
     EXPECT_LE(schedule.occupancy.least, target.blocks_per_multiprocessor) << arch;

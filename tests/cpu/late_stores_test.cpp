@@ -8,6 +8,7 @@
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
 #include "tests/cpu/kernels.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::test {
 namespace {
@@ -21,7 +22,7 @@ ir::Plan plan_of(const ir::Graph& graph) {
 
 codegen::Kernel kernel_of(const ir::Plan& plan, const RunOptions& options) {
   EXPECT_EQ(plan.groups.size(), 1U) << print(plan);
-  return lower(plan, 0, codegen::specialize(plan, options.bindings), test_target(options));
+  return test::scheduled_kernel(plan, 0, codegen::specialize(plan, options.bindings), test_target(options));
 }
 
 codegen::ReduceSchedule& schedule_of(codegen::Kernel& kernel) {

@@ -7,6 +7,7 @@
 #include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::ir {
 namespace {
@@ -45,7 +46,7 @@ TEST_P(Places, GrowNoKernelBeyondTheLimit) {
     std::size_t largest = 0;
     for (std::size_t i = 0; i < plan.groups.size(); ++i) {
       const codegen::Kernel kernel =
-          codegen::lower(plan, static_cast<int>(i), codegen::Specialization{}, codegen::cuda_target("sm_90a"));
+          test::scheduled_kernel(plan, static_cast<int>(i), codegen::Specialization{}, codegen::cuda_target("sm_90a"));
       largest = std::max(largest, kernel.body.size());
     }
     EXPECT_LE(largest, 1500U);
@@ -68,7 +69,8 @@ TEST(PlacesWithoutALimit, EndInAPlanOrAnError) {
     try {
       const Plan plan = make_plan(graph_of(chain, 30), options);
       for (std::size_t group = 0; group < plan.groups.size(); ++group)
-        codegen::lower(plan, static_cast<int>(group), codegen::Specialization{}, codegen::cuda_target("sm_90a"));
+        test::scheduled_kernel(plan, static_cast<int>(group), codegen::Specialization{},
+                               codegen::cuda_target("sm_90a"));
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::resource) << error.what();
       EXPECT_NE(std::string(error.what()).find("at too many places"), std::string::npos) << error.what();

@@ -122,8 +122,7 @@ double us_of(const Context& context, const Cluster& cluster) {
 TEST(Waste, NoAssignmentOfAxesWasMissed) {
   int looked = 0;
   for (const auto& [name, original] : graphs()) {
-    Graph graph = original;
-    for (const Pass& pass : pass_table()) graph = pass.run(graph);
+    const Graph graph = run_passes(original);
     PlanOptions options;
     options.find_attention = false;
     const Context context(graph, options);

@@ -53,7 +53,7 @@ template <typename Emit>
 std::string text_of(const ir::Plan& plan, const codegen::Target& target, Emit emit) {
   std::string text = ir::print(plan);
   for (const std::vector<int>& set : ir::launched_together(plan))
-    for (const codegen::Launch& launch : codegen::lower_launches(plan, set, codegen::unspecialized(plan), target)) {
+    for (const codegen::Launch& launch : src::make_launches(plan, set, codegen::unspecialized(plan), target)) {
       for (std::size_t i = 0; i < launch.members.size(); ++i)
         text += fmt::format("\n{}: {}\n", launch.members[i].name, codegen::print(launch.members[i].schedule));
       text += emit(launch).text;

@@ -8,6 +8,7 @@
 #include "runtime/executable.h"
 #include "src/driver/pipeline.h"
 #include "tests/gpu/figures.h"
+#include "tests/harness/scheduled_kernel.h"
 #include "tests/harness/targets.h"
 #include "tests/runtime/installed_nvrtc.h"
 #include "tests/runtime/temporary_folder.h"
@@ -59,7 +60,7 @@ TEST(CompileTime, OfAPointwiseKernelBesideAnEmptyOne) {
   const auto backend = src::open_backend("sm_90a", options);
   const auto build = [&](int number) {
     const ir::Plan plan = src::plan(pointwise(number), *backend, options);
-    const auto kernel = codegen::lower(plan, 0, codegen::specialize(plan, {{"n", 16}}), backend->target());
+    const auto kernel = test::scheduled_kernel(plan, 0, codegen::specialize(plan, {{"n", 16}}), backend->target());
     EXPECT_FALSE(backend->build(codegen::emit_cuda(kernel, backend->target())).entry->binary.empty());
   };
   const auto build_empty = [&] {

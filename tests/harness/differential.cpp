@@ -155,16 +155,19 @@ Executable executable_with_other_schedules(const ir::Graph& graph, const std::st
                                            std::uint64_t choice, Schedules schedules) {
   const auto backend = target.starts_with("sm_") ? src::open_backend(target, options) : backend_of(target);
   const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
-  const auto lower = [=](const std::vector<int>& groups, const codegen::Specialization& specialization) {
+  const auto build = [=](const std::vector<int>& groups, const codegen::Specialization& specialization) {
     std::mt19937_64 engine(choice + static_cast<std::uint64_t>(groups.front()));
     const auto find = [&](const codegen::Kernel& kernel) {
       if (schedules == Schedules::legal) return std::optional(random_legal_schedule(kernel, backend->target(), engine));
       const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
       return std::optional(candidates[engine() % candidates.size()]);
     };
-    return codegen::lower_launches(*plan, groups, specialization, backend->target(), find);
+    std::vector<std::shared_ptr<const runtime::BuiltLaunch>> built;
+    for (codegen::Launch& launch : src::make_launches(*plan, groups, specialization, backend->target(), find))
+      built.push_back(src::build_launch(std::move(launch), *backend));
+    return built;
   };
-  return Executable(std::make_shared<Executable::Impl>(*plan, backend, lower));
+  return Executable(std::make_shared<Executable::Impl>(*plan, backend, build));
 }
 
 // What a user can do something about: a limit that is exceeded, said with a remedy.

@@ -6,6 +6,7 @@
 #include "codegen/schedule/schedule.h"
 #include "ir/text/text.h"
 #include "src/driver/pipeline.h"
+#include "tests/harness/scheduled_kernel.h"
 #include "tests/runtime/temporary_folder.h"
 
 #ifdef TENON_WITH_CPU
@@ -17,7 +18,7 @@ class Winners : public testing::Test {
   codegen::Kernel kernel_of(const std::string& op) const {
     const ir::Plan plan = src::plan(ir::parse("graph g(x: f32[1000, 64]) {\n  y = " + op + "(x)\n  return y\n}\n"),
                                     *backend, default_options());
-    return codegen::lower(plan, 0, codegen::unspecialized(plan), backend->target());
+    return test::scheduled_kernel(plan, 0, codegen::unspecialized(plan), backend->target());
   }
   std::shared_ptr<runtime::DiskCache> disk() const {
     runtime::DiskCacheOptions options;

@@ -46,9 +46,8 @@ TEST(HostMemory, RunningOutWhileKernelsAreBuiltIsSaidByTheExecutable) {
   Options options = default_options();
   options.cache = false;
   const auto backend = src::open_backend("cpu", options);
-  const auto exhausted = [](const std::vector<int>&, const codegen::Specialization&) -> std::vector<codegen::Launch> {
-    throw std::bad_alloc();
-  };
+  const auto exhausted = [](const std::vector<int>&, const codegen::Specialization&)
+      -> std::vector<std::shared_ptr<const runtime::BuiltLaunch>> { throw std::bad_alloc(); };
   const Executable run(std::make_shared<Executable::Impl>(src::plan(graph, *backend, options), backend, exhausted));
   const Error error = error_of([&] { run.prepare({{"n", 4}}); });
   EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);

@@ -1,0 +1,20 @@
+// See plan_options.h.
+#include "src/driver/plan_options.h"
+
+#include "src/driver/switches.h"
+
+namespace tenon::src {
+
+ir::PlanOptions plan_options(codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
+  ir::PlanOptions result;
+  result.fuse = options.fuse;
+  result.mixed_order = target == codegen::TargetKind::cuda;
+  if (target == codegen::TargetKind::cpu) result.max_packed = 1;  // a CPU has no launch to save
+  result.max_live_bytes = options.max_live_bytes;
+  result.typical = options.typical;
+  result.cost = cost;
+  switch_off(options.disable, result);
+  return result;
+}
+
+}  // namespace tenon::src
