@@ -144,7 +144,7 @@ class CudaBackend final : public Backend {
   }
 
   EncodedTensorMap encode(const codegen::TensorMap& map, const Bindings& bindings) const override {
-    device();
+    const CurrentContext current(device());
     return cuda::encode(driver(), map, bindings);
   }
 

@@ -65,8 +65,8 @@ TEST(CudaReduce, ReadsAsIfWritten) {
   EXPECT_EQ(
       test::kernel_part(source.text),
       R"(extern "C" __global__ void __launch_bounds__(128) reduce(const bf16* __restrict__ in0, bf16* __restrict__ out0, i64 dim0) {
-  join_stream();
   const int n0 = (int)dim0;
+  join_stream();
   const u32 own_row = blockIdx.x * 4 + threadIdx.x / 32;
   const bool inside = own_row < n0;
   const u32 row = inside ? own_row : n0 - 1;

@@ -99,7 +99,7 @@ TEST(Pack, DealsItsBlocksToItsMembers) {
   EXPECT_EQ(source.dims, std::vector<std::string>{"rows"});
   EXPECT_EQ(source.launch.members.size(), 2U);
   test::expect_lines(source.text,
-                     {"__launch_bounds__(128) pack_of_2_map_exp(", "i64 dim0, i64 end0) {", "join_stream();",
+                     {"__launch_bounds__(128) pack_of_2_map_exp(", "i64 dim0, i64 end0) {",
                       "const u32 block = blockIdx.x;", "if (block < end0) return m0_map_exp({block}, m0_in0, m0_out0);",
                       "m1_reduce_sum({block - (u32)end0}, m1_in0, m1_out0, dim0);"});
 }
