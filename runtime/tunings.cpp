@@ -21,11 +21,13 @@ std::string device_of(const codegen::Target& target) {
 }  // namespace
 
 std::string Tunings::key_of(const Backend& backend, const codegen::Kernel& kernel) const {
+  codegen::Kernel unscheduled = kernel;
+  unscheduled.schedule = {};
   CacheKey key;
   key.tenon = tenon_;
   key.compiler = "tuned schedule";
   key.arch = device_of(backend.target());
-  key.source = codegen::print(kernel);
+  key.source = codegen::print(unscheduled);
   return key.text();
 }
 

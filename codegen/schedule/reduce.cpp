@@ -92,8 +92,11 @@ SymbolBounds bytes_of_streams(const Kernel& kernel) {
   return elements.bounds(kernel.symbols);
 }
 
+// Beyond it reads are kept: softmax of 32 MB gains 5 % by it where the L2 has 60 MB (an H200) as where it has 50.
+constexpr int kKeptPercent = 53;
+
 bool exceeds_caches(const Kernel& kernel, const Target& target) {
-  return bytes_of_streams(kernel).min >= percent_of_l2(target, kCachedPercent);
+  return bytes_of_streams(kernel).min >= percent_of_l2(target, kKeptPercent);
 }
 
 // Of its threads' candidates a large block finds the best in more instructions than the elements took.

@@ -190,7 +190,8 @@ std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::Hos
   pointers.push_back(scratch.data());
   launch(loaded, source.entry, source.launch.grid_x.evaluate(options.bindings), options.threads, pointers, dims);
   if (!source.finish_entry.empty())
-    launch(loaded, source.finish_entry, source.finish.grid_x.evaluate(options.bindings), options.threads, pointers, dims);
+    launch(loaded, source.finish_entry, source.finish.grid_x.evaluate(options.bindings), options.threads, pointers,
+           dims);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     EXPECT_TRUE(memory[i].intact()) << "output " << i << " was written beyond its ends\n" << source.text;
     if (!outputs[i].bytes.empty()) std::memcpy(outputs[i].bytes.data(), memory[i].data(), outputs[i].bytes.size());

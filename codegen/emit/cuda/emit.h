@@ -34,8 +34,9 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               const Finisher& finisher, int resident = 0);
 
-/// The line at which a kernel waits for those ahead of it in the stream, if it may begin before they end. What they have
-/// written is read behind it; what needs no memory of theirs, barriers and a model's weights, may stand ahead of it.
+/// The line at which a kernel waits for those ahead of it in the stream, if it may begin before they end. What they
+/// have written is read behind it; what needs no memory of theirs, barriers and a model's weights, may stand ahead of
+/// it.
 void join_stream(Writer& out, const Target& target);
 
 /// "__launch_bounds__(256)", with the cluster if there is one.

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "codegen/kernel/uses.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen::cuda {
 namespace {

@@ -23,7 +23,6 @@ class ReduceEmitter {
   Source emit();
 
  private:
-
   // ---- sweeps (reduce.cpp) ----
 
   Points points_of(const Sweep& sweep, const std::vector<InstrId>& held) const;
