@@ -36,6 +36,7 @@ struct Binary {
 struct alignas(128) EncodedTensorMap {
   std::array<std::byte, 128> bytes = {};
   std::size_t pointer = 0;  ///< which of the launch's pointers it is over
+  std::int64_t offset = 0;  ///< bytes from there
 };
 
 /// A function of a launch with its sizes filled in.

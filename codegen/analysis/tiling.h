@@ -35,6 +35,10 @@ std::int64_t plain_tile_bytes(int outer, int depth, DType dtype);
 std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
                           const TileAccess& b);
 
+/// The same of a main loop of warpgroups (contract_wgmma.cuh): tiles, barriers, and the sums on their
+/// way out where the epilogue handles few columns at once.
+std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule, int epilogue_vector);
+
 /// Element and padded extents of an attend kernel's tiles.
 struct AttendTiles {
   TileElement element;

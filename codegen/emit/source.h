@@ -17,6 +17,7 @@ namespace tenon::codegen {
 /// __grid_constant__`, of 128 bytes. It is encoded once for exact sizes; each run fills in the operand's address.
 struct TensorMap {
   int pointer = 0;  ///< which of the launch's pointers it is over
+  Dim offset = 0;   ///< elements from there to the first; a multiple of 16 bytes
   DType dtype = DType::f32;
   std::vector<Dim> extents;  ///< elements, the contiguous dimension first; up to five
   std::vector<Dim> strides;  ///< elements between neighbours, of each dimension but the first; multiples of 16 bytes

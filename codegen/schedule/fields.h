@@ -11,7 +11,7 @@ namespace tenon::codegen {
 
 /// The words for an enum's values or a variant's alternatives, in their order; the variants' first is the default.
 inline constexpr std::array kRowMappings = {"thread", "warp", "block", "column"};
-inline constexpr std::array kMainLoops = {"simt", "mma_sync", "cpu"};
+inline constexpr std::array kMainLoops = {"simt", "mma_sync", "wgmma", "cpu"};
 inline constexpr std::array kKeeps = {"reread", "registers", "shared", "buffer"};
 inline constexpr std::array kCuts = {"whole", "splits", "persistent_blocks"};
 
@@ -131,6 +131,9 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "stages", s, &ContractSchedule::stages);
   field(f, "vector_a", s, &ContractSchedule::vector_a);
   field(f, "vector_b", s, &ContractSchedule::vector_b);
+  field(f, "consumers", s, &ContractSchedule::consumers);
+  field(f, "turns", s, &ContractSchedule::turns);
+  field(f, "cluster", s, &ContractSchedule::cluster);
   field(f, "micro_m", s, &ContractSchedule::micro_m);
 }
 

@@ -92,6 +92,8 @@ std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& ta
     case ir::KernelClass::map: add(map_alternatives(kernel, std::get<MapSchedule>(chosen))); break;
     case ir::KernelClass::reduce: add(reduce_alternatives(kernel, target, std::get<ReduceSchedule>(chosen))); break;
     case ir::KernelClass::contract:
+      add(contract_alternatives(kernel, target, std::get<ContractSchedule>(chosen)));
+      break;
     case ir::KernelClass::attend: break;
   }
   return candidates;

@@ -173,6 +173,7 @@ int team_size(const ReduceSchedule& schedule);
 enum class MainLoop : std::uint8_t {
   simt,      ///< scalar FMA on registers, operands through shared memory: every dtype
   mma_sync,  ///< warp-level tensor cores (sm_75: f16; sm_80 and later: f16, bf16, tf32)
+  wgmma,     ///< tensor cores of warpgroups, operands by boxes (sm_90a: f16, bf16)
   cpu,       ///< packed panels and a vector micro-kernel
 };
 
@@ -182,6 +183,9 @@ struct ContractSchedule {
   int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
   int stages = 2;                             ///< tiles of operands in flight
   int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
+  int consumers = 2;                          ///< wgmma: warpgroups that multiply
+  bool turns = false;                         ///< wgmma: each multiplies whole tiles while another hands its sums out
+  int cluster = 1;                            ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b
   int micro_m = 0;                            ///< CPU: rows of the micro-kernel, which is two vectors wide
 
   bool operator==(const ContractSchedule&) const = default;

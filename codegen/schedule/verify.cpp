@@ -2,6 +2,7 @@
 // other, and emitters check no more. Rules of speed are none of these.
 #include <algorithm>
 
+#include "codegen/analysis/box.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
@@ -28,6 +29,7 @@ constexpr std::int64_t kMostOfTurn = 1 << 29;  // elements: beside a row of 2^30
 constexpr int kMostOfTile = 4096;              // of a CPU, in scratch memory of a thread
 constexpr int kWidestColumns = 32;             // of a micro-kernel: two registers of f32
 constexpr int kMostSums = 128;                 // of a thread, in registers
+constexpr int kMostStages = 16;                // of operands under way
 constexpr int kMostKeys = 128;                 // of a tile, whose scores are in registers
 
 bool is_power_of_two(int value) { return value > 0 && (value & (value - 1)) == 0; }
@@ -212,8 +214,45 @@ Reason verify_fragments(const ContractSchedule& schedule, TileElement element) {
                                                                             : "";
 }
 
+// Of a main loop of warpgroups (codegen/prelude/contract_wgmma.cuh).
+Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
+  if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  if (!element.tensor_cores || size_of(element.dtype) != 2) return "warpgroups multiply f16 and bf16";
+  const auto is_stored_so = [&](const OperandPart& part) {
+    const Instr& load = kernel.instr(part.value);
+    return load.kind == InstrKind::load &&
+           kernel.operands[static_cast<std::size_t>(load.access.operand)].dtype == element.dtype;
+  };
+  if (!is_stored_so(parts.a) || !is_stored_so(parts.b)) return "an operand is not stored as it is multiplied";
+  Reason why_not;
+  const auto a = box_access(kernel, parts.a, parts.batch, why_not);
+  const auto b = box_access(kernel, parts.b, parts.batch, why_not);
+  if (!a || !b) return why_not;
+  if (schedule.consumers < 1 || schedule.consumers > 3) return "one to three warpgroups multiply";
+  if (schedule.turns && schedule.consumers < 2) return "warpgroups that take turns are several";
+  const int rows = schedule.turns ? schedule.tile_m : schedule.tile_m / schedule.consumers;
+  if (schedule.tile_m > 256 || rows < 64 || rows % 64 != 0 || (!schedule.turns && schedule.tile_m % rows != 0))
+    return "a warpgroup has 64 rows, or a multiple";
+  if (schedule.tile_n < 32 || schedule.tile_n > 256 || schedule.tile_n % 32 != 0)
+    return "a tile has 32 to 256 columns, in 32s";
+  if (rows / 64 * (schedule.tile_n / 2) > kMostSums) return "the sums of a thread exceed its registers";
+  if (schedule.tile_k != 64) return "a step of the depth is 128 bytes";
+  if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";
+  if (schedule.cluster != 1 && schedule.cluster != 2) return "a cluster has one block or two";
+  if (schedule.cluster > 1 && !target.may.clusters) return "clusters are switched off";
+  const int lines = b->along_depth ? 8 : 64;  // of a box: whole patterns of the swizzle
+  if (schedule.tile_n % (lines * schedule.cluster) != 0 || (!a->along_depth && schedule.tile_m % 64 != 0))
+    return "a tile is whole boxes of each block of the cluster";
+  if (wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)) > target.shared_memory_per_block)
+    return "the tiles exceed the shared memory of a block";
+  return {};
+}
+
 Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);
   if (schedule.loop == MainLoop::mma_sync && !element.tensor_cores) return "tensor cores do not take these operands";

@@ -100,6 +100,7 @@ Target cuda_target(const std::string& arch, const std::string& device) {
   target.may = cuda_features();
   target.may.keep_reads = row.sm >= 80;
   target.may.dependent_launch = target.may.bulk_copies = target.may.clusters = row.sm >= 90;
+  target.may.wgmma = arch == "sm_90a";
   return target;
 }
 

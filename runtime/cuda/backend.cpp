@@ -245,7 +245,8 @@ class CudaBackend final : public Backend {
     for (const std::int64_t& dim : launch.dims) arguments[count++] = const_cast<std::int64_t*>(&dim);
     for (std::size_t i = 0; i < maps.size(); ++i) {
       const EncodedTensorMap& encoded = how.tensor_maps[i];
-      maps[i] = at_address(driver(), encoded, launch.pointers[encoded.pointer]);
+      maps[i] =
+          at_address(driver(), encoded, static_cast<std::byte*>(launch.pointers[encoded.pointer]) + encoded.offset);
       arguments[count++] = &maps[i];
     }
     LaunchConfig config;

@@ -1,6 +1,7 @@
 // See tensor_map.h.
 #include "runtime/cuda/tensor_map.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -38,7 +39,8 @@ EncodedTensorMap encode(const Driver& driver, const codegen::TensorMap& map, con
       !map.extents.empty() && map.strides.size() + 1 == map.extents.size() && map.box.size() == map.extents.size(),
       "a tensor map has a stride less than it has extents");
   std::vector<std::uint64_t> extents, strides;
-  for (const Dim& extent : map.extents) extents.push_back(static_cast<std::uint64_t>(extent.evaluate(bindings)));
+  for (const Dim& extent : map.extents)  // of none no box is asked for, but the driver takes no 0
+    extents.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(1, extent.evaluate(bindings))));
   for (const Dim& stride : map.strides)
     strides.push_back(static_cast<std::uint64_t>(stride.evaluate(bindings) * size_of(map.dtype)));
   const std::vector<std::uint32_t> box(map.box.begin(), map.box.end()), steps(map.box.size(), 1);
@@ -54,6 +56,7 @@ EncodedTensorMap encode(const Driver& driver, const codegen::TensorMap& map, con
   static_assert(sizeof(encoded) == sizeof(result.bytes));
   std::memcpy(result.bytes.data(), &encoded, sizeof(encoded));
   result.pointer = static_cast<std::size_t>(map.pointer);
+  result.offset = map.offset.evaluate(bindings) * size_of(map.dtype);
   return result;
 }
 

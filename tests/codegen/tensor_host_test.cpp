@@ -13,7 +13,11 @@ using codegen::ContractSchedule;
 using codegen::MainLoop;
 
 const codegen::Target& target() {
-  static const codegen::Target hopper = codegen::cuda_target("sm_90a");
+  static const codegen::Target hopper = [] {
+    codegen::Target target = codegen::cuda_target("sm_90a");
+    target.may.wgmma = false;  // no tensor maps here
+    return target;
+  }();
   return hopper;
 }
 

@@ -172,7 +172,10 @@ class HostKernel final : public runtime::LoadedKernel {
 
 class HostBackend final : public runtime::Backend {
  public:
-  HostBackend() { target_.multiprocessors = 4; }  // splits into fewer parts
+  HostBackend() {
+    target_.multiprocessors = 4;  // splits into fewer parts
+    target_.may.wgmma = false;    // no tensor maps here
+  }
 
   const codegen::Target& target() const override { return target_; }
   std::string device_name() const override { return "the host, as a GPU"; }

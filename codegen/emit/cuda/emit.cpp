@@ -32,6 +32,12 @@ std::string body_text(const Kernel& kernel, const Writer& body) {
   return without_unused(out.text() + body.text());
 }
 
+std::string with_maps(std::string parameters, const LaunchRule& launch) {
+  for (std::size_t i = 0; i < launch.tensor_maps.size(); ++i)
+    parameters += fmt::format(", const __grid_constant__ tensor_map map{}", i);
+  return parameters;
+}
+
 std::string function_text(const std::string& name, const std::string& bounds, const std::string& parameters,
                           const std::string& body) {
   Writer out;
@@ -62,8 +68,8 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
   source.resident = resident;
-  source.text =
-      with_prelude(function_text(kernel.name, bounds_of(launch, resident), parameters(kernel), source.body));
+  source.text = with_prelude(
+      function_text(kernel.name, bounds_of(launch, resident), with_maps(parameters(kernel), launch), source.body));
   return source;
 }
 

@@ -11,24 +11,6 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-// "const auto out = make_result<8>([&](int m, int n, const pack<float, 8>& x3) { … });"
-void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
-  const Names names = names_of(kernel);
-  const std::string type = index_type(kernel);
-  const int vector = epilogue_vector(kernel, parts.n, 8);
-  const auto name = [&](int axis) { return names.axes[static_cast<std::size_t>(axis)]; };
-  out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, const pack<{4}, {0}>& x{5}) {{", vector,
-                       type, name(parts.m), name(parts.n), element.dtype == DType::f64 ? "double" : "float",
-                       parts.contract));
-  Points points{.lanes = {.axis = parts.n, .vector = vector},
-                .instrs = {parts.contract},
-                .stores = all_stores(kernel),
-                .registers = {.held = {parts.contract}}};
-  points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
-  emit_points(out, kernel, points);
-  out.close("});");
-}
-
 constexpr int kLongDepth = 4096;  // beyond it the totals' registers are worth their price
 constexpr int kBlockTerms = 512;  // that an accumulator adds up
 
@@ -50,9 +32,10 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
     case MainLoop::simt:
       return fmt::format("contract_simt<{}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
                          schedule.stages, index, block);
+    case MainLoop::wgmma:
     case MainLoop::cpu: break;
   }
-  TENON_CHECK(false, "a CUDA kernel has the schedule of a CPU");
+  TENON_CHECK(false, "the main loop has an emitter of its own, or is a CPU's");
   return {};
 }
 
@@ -60,6 +43,7 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
 
 Source emit_contract(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+  if (schedule.loop == MainLoop::wgmma) return emit_contract_wgmma(kernel, target);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);
   if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};

@@ -65,6 +65,23 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
   out.close("});");
 }
 
+void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const int vector = epilogue_vector(kernel, parts.n, 8);
+  const auto name = [&](int axis) { return names.axes[static_cast<std::size_t>(axis)]; };
+  out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, const pack<{4}, {0}>& x{5}) {{", vector,
+                       type, name(parts.m), name(parts.n), element.dtype == DType::f64 ? "double" : "float",
+                       parts.contract));
+  Points points{.lanes = {.axis = parts.n, .vector = vector},
+                .instrs = {parts.contract},
+                .stores = all_stores(kernel),
+                .registers = {.held = {parts.contract}}};
+  points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
+  emit_points(out, kernel, points);
+  out.close("});");
+}
+
 Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes) {
   Dim product(1);
   for (int axis : axes) product = product * kernel.axes[static_cast<std::size_t>(axis)].extent;

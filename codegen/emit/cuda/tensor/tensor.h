@@ -7,6 +7,7 @@
 
 #include "codegen/analysis/tiling.h"
 #include "codegen/emit/cuda/text/writer.h"
+#include "codegen/emit/source.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/lower/parts.h"
 
@@ -21,6 +22,13 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
 
 /// "const i64 b0 = …;" for the batch axes, from the batch's number.
 void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number);
+
+/// "const auto out = make_result<8>([&](int m, int n, const pack<float, 8>& x3) { … });": the epilogue of a contraction
+/// at neighbouring columns.
+void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
+
+/// A contraction whose main loop is wgmma.
+Source emit_contract_wgmma(const Kernel& kernel, const Target& target);
 
 /// The product of the extents of `axes`.
 Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes);

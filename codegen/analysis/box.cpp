@@ -1,0 +1,56 @@
+// See box.h.
+#include "codegen/analysis/box.h"
+
+#include <algorithm>
+
+#include "codegen/analysis/vectorize.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr std::size_t kMostDimensions = 4;     // that the prelude's copies take (hopper.cuh)
+constexpr std::int64_t kMostExtent = 1 << 30;  // coordinates are 31 bits, beside a tile's size
+
+bool is_plain(const Index& index) {
+  return std::all_of(index.terms().begin(), index.terms().end(),
+                     [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
+}
+
+}  // namespace
+
+std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
+                                    std::string& why_not) {
+  const auto refuse = [&](const char* why) {
+    why_not = why;
+    return std::nullopt;
+  };
+  const Instr& load = kernel.instr(part.value);
+  if (load.kind != InstrKind::load || part.region.size() != 1) return refuse("an operand is computed on its way");
+  if (!load.access.guards.empty()) return refuse("an operand is guarded");
+  const Index& offset = load.access.offset;
+  if (!is_plain(offset)) return refuse("an operand's rows are no plain function of the loops");
+  const auto stride = [&](int axis) { return offset.coefficient(axis).value_or(Dim(0)); };
+  BoxAccess box{load.access.operand, offset.constant(), {}, {}, {}, stride(part.depth).is(1)};
+  if (!box.along_depth && !stride(part.outer).is(1)) return refuse("no axis of an operand's tile is contiguous");
+  box.axes = box.along_depth ? std::vector{part.depth, part.outer} : std::vector{part.outer, part.depth};
+  for (auto axis = batch.rbegin(); axis != batch.rend(); ++axis)
+    if (!stride(*axis).is(0) && !kernel.axes[static_cast<std::size_t>(*axis)].extent.is(1)) box.axes.push_back(*axis);
+  if (box.axes.size() > kMostDimensions) return refuse("an operand has more than two axes of batches");
+  const auto bytes = element_bytes(kernel, load.access);
+  const auto aligned = [&](const Dim& elements) {
+    const int whole = static_cast<int>(16 / bytes);
+    return power_of_two_divisor(elements, whole, kernel.symbols) == whole;
+  };
+  for (const int axis : box.axes) {
+    box.extents.push_back(kernel.axes[static_cast<std::size_t>(axis)].extent);
+    if (kernel.wide_index && box.extents.back().bounds(kernel.symbols).max > kMostExtent)
+      return refuse("an operand has too many rows");
+    if (axis != box.axes.front()) box.strides.push_back(stride(axis));
+  }
+  if (box.strides.front().is(0)) return refuse("an operand's rows are all the same");
+  if (!aligned(box.offset) || !std::all_of(box.strides.begin(), box.strides.end(), aligned))
+    return refuse("an operand's rows begin off 16-byte boundaries");
+  return box;
+}
+
+}  // namespace tenon::codegen

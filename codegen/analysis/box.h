@@ -1,0 +1,26 @@
+// An access to a matrix as boxes: which tensor map describes its operand, so that one thread can ask for a tile.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/lower/parts.h"
+
+namespace tenon::codegen {
+
+/// The dimensions of a tensor map (codegen/emit/source.h), each an axis of the kernel, the contiguous one first.
+struct BoxAccess {
+  int operand = -1;
+  Dim offset = 0;  ///< of the first element in the operand, in elements
+  std::vector<int> axes;
+  std::vector<Dim> extents, strides;  ///< the strides of all but the first
+  bool along_depth = true;            ///< contiguous along the contraction's axis, else along the outer one
+};
+
+/// The operand of a contraction as its load reads it; nothing, and the reason in `why_not`, where boxes cannot: what is
+/// loaded is computed on, guarded or gathered, no axis of the tile is contiguous, or rows begin off 16-byte boundaries.
+std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
+                                    std::string& why_not);
+
+}  // namespace tenon::codegen

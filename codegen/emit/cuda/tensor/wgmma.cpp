@@ -1,0 +1,145 @@
+// Contract kernels on sm_90a. What is generated: the boxes of both operands, the one product instruction that the loop
+// uses, and the epilogue; the loop around them stands in the prelude (contract_wgmma.cuh).
+#include <fmt/format.h>
+
+#include "codegen/analysis/box.h"
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/tensor/tensor.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kLine = 64;  // elements of 16 bits in a line of shared memory, 128 bytes
+
+// How a block asks for its part of an operand's tile: `lines` of the tile lie along the depth, or boxes of 64 across
+// it.
+struct Tile {
+  std::string name;  // "a"
+  int map = 0;
+  int outer = 0;   // extent of the tile
+  int shared = 1;  // blocks of the cluster that share it
+};
+
+TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, const Tile& tile) {
+  TensorMap map{.pointer = access.operand,
+                .offset = access.offset,
+                .dtype = kernel.operands[static_cast<std::size_t>(access.operand)].dtype,
+                .extents = access.extents,
+                .strides = access.strides,
+                .box = std::vector<int>(access.axes.size(), 1),
+                .swizzle_bytes = 128};
+  map.box[0] = kLine;
+  map.box[1] = access.along_depth ? tile.outer / tile.shared : kLine;
+  return map;
+}
+
+// "const auto load_a = [&](unsigned char* to, arrival* full, u32 batch, int i0, int r2) { … };"
+void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
+               const BoxAccess& access, const Tile& tile) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const std::string& outer = names.axes[static_cast<std::size_t>(part.outer)];
+  const std::string& depth = names.axes[static_cast<std::size_t>(part.depth)];
+  out.open(fmt::format("const auto load_{} = [&](unsigned char* to, arrival* full, u32 batch, {} {}, {} {}) {{",
+                       tile.name, type, outer, type, depth));
+  decode_batch(out, kernel, parts.batch, "batch");
+  const std::string copy = tile.shared > 1 ? "copy_box_to_all" : "copy_box";
+  const std::string blocks = tile.shared > 1 ? fmt::format(", {}", (1 << tile.shared) - 1) : "";
+  const auto call = [&](const std::string& place, const std::string& first) {
+    std::string text = fmt::format("{}({}, map{}, full{}", copy, place, tile.map, blocks);
+    for (const int axis : access.axes) {
+      const std::string& name = names.axes[static_cast<std::size_t>(axis)];
+      text += fmt::format(", (int){}", axis == part.outer ? first : name);
+    }
+    out.line(text + ");");
+  };
+  if (access.along_depth) {
+    const int lines = tile.outer / tile.shared;
+    if (tile.shared == 1) {
+      call("to", outer);
+    } else {
+      out.line(fmt::format("const int part = (int)cluster_rank() * {};", lines));
+      call("to + part * 128", fmt::format("({} + part)", outer));
+    }
+  } else {
+    const int boxes = tile.outer / kLine / tile.shared;
+    out.unrolled("j", boxes);
+    out.line(tile.shared == 1 ? std::string("const int box = j;")
+                              : fmt::format("const int box = (int)cluster_rank() * {} + j;", boxes));
+    call(fmt::format("to + box * {}", kLine * 128), fmt::format("({} + box * {})", outer, kLine));
+    out.close();
+  }
+  out.close("};");
+}
+
+// The product of 64 rows, one step of 16 along the depth (PTX ISA: wgmma.mma_async).
+void emit_multiply(Writer& out, const std::string& type, int columns, bool across_a, bool across_b) {
+  const int sums = columns / 2;
+  out.open(fmt::format("const auto multiply = [](float (&d)[{}], u64 a, u64 b, bool add) {{", sums));
+  out.line("asm volatile(");
+  out.line(fmt::format("    \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"", sums + 2));
+  out.line(fmt::format("    \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{\"", columns, type, type));
+  constexpr int kInLine = 16;
+  for (int i = 0; i < sums; i += kInLine) {
+    std::string line;
+    for (int j = i; j < std::min(i + kInLine, sums); ++j) line += fmt::format("%{}{}", j, j + 1 < sums ? ", " : "");
+    out.line("    \"" + line + "\"");
+  }
+  out.line(fmt::format("    \"}}, %{}, %{}, p, 1, 1, {:d}, {:d}; }}\"", sums, sums + 1, across_a, across_b));
+  for (int i = 0; i < sums; i += kInLine / 2) {
+    std::string line;
+    for (int j = i; j < std::min(i + kInLine / 2, sums); ++j)
+      line += fmt::format("\"+f\"(d[{}]){}", j, j + 1 < sums ? ", " : "");
+    out.line((i == 0 ? "    : " : "      ") + line);
+  }
+  out.line("    : \"l\"(a), \"l\"(b), \"r\"((int)add));");
+  out.close("};");
+}
+
+}  // namespace
+
+Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
+  const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  std::string why_not;
+  const auto a = box_access(kernel, parts.a, parts.batch, why_not);
+  const auto b = box_access(kernel, parts.b, parts.batch, why_not);
+  TENON_CHECK(a && b, why_not);
+  const Tile tile_a{"a", 0, schedule.tile_m, 1}, tile_b{"b", 1, schedule.tile_n, schedule.cluster};
+  const Names names = names_of(kernel);
+  const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
+  const Dim batches = extent_of_axes(kernel, parts.batch);
+
+  Writer out(1);
+  join_stream(out, target);
+  out.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  emit_load(out, kernel, parts, parts.a, *a, tile_a);
+  emit_load(out, kernel, parts, parts.b, *b, tile_b);
+  emit_multiply(out, element.dtype == DType::f16 ? "f16" : "bf16", schedule.tile_n, !a->along_depth, !b->along_depth);
+  out.open("const auto with_result = [&](u32 batch, const auto& use) {");
+  decode_batch(out, kernel, parts.batch, "batch");
+  emit_result(out, kernel, parts, element);
+  out.line("use(out);");
+  out.close("};");
+  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(element.dtype),
+                       schedule.tile_m, schedule.tile_n, schedule.consumers, schedule.turns, schedule.stages,
+                       schedule.cluster, a->along_depth, b->along_depth));
+  out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
+                       index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
+                       dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
+
+  LaunchRule launch;
+  launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) * Dim(schedule.cluster) *
+                  blocks_of(extent(parts.n), schedule.tile_n);
+  launch.resident = true;
+  launch.block = 128 * (schedule.consumers + 1);
+  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)));
+  launch.cluster = schedule.cluster;
+  launch.tensor_maps = {tensor_map(kernel, *a, tile_a), tensor_map(kernel, *b, tile_b)};
+  return finish(kernel, out, launch, target, kAllRegisters);
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,209 @@
+// The main loop of Contract kernels on sm_90a. Blocks stay and take tile after tile. One thread asks for boxes of both
+// operands, several steps ahead, and warpgroups multiply them from shared memory into registers. Blocks of a cluster have
+// neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of them.
+
+//@ ring
+// A place among `stages`, and the parity of the phase that its barriers are in.
+template <int stages>
+struct ring {
+  int stage = 0;
+  u32 parity = 0;
+  __device__ __forceinline__ void advance() {
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+  template <class Index>
+  __device__ __forceinline__ void advance(Index steps) {
+    const u32 sum = stage + (u32)steps;
+    stage = sum % stages, parity ^= sum / stages & 1;
+  }
+};
+
+//@ wgmma_tiles
+// tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
+// multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
+// hands its sums out.
+template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int stages_, int cluster_, bool a_along_depth_,
+          bool b_along_depth_>
+struct wgmma_tiles {
+  static constexpr int tile_m = tile_m_, tile_n = tile_n_, consumers = consumers_, stages = stages_, cluster = cluster_;
+  static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
+  static constexpr int depth = 128 / (int)sizeof(T);
+  static constexpr int rows = turns ? tile_m : tile_m / consumers;  // of a warpgroup
+  static constexpr int blocks = rows / 64;                          // products of 64 rows in a step
+  static constexpr int bytes_a = tile_m * 128, bytes_b = tile_n * 128, bytes = bytes_a + bytes_b;  // of a stage
+  static_assert(rows % 64 == 0 && tile_n % 32 == 0, "a warpgroup multiplies 64 rows");
+
+  // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
+  static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
+  static constexpr int block_a = 64 * 128 / 16;
+};
+
+//@ transpose_quad
+// Four neighbouring lanes have four pairs each; afterwards lane i has those that were the i-th.
+__device__ __forceinline__ void transpose_quad(float (&x)[8]) {
+#pragma unroll
+  for (int bit = 1; bit < 4; bit *= 2) {
+    const bool upper = threadIdx.x & bit;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      if ((i & bit) == 0)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float &low = x[2 * i + half], &high = x[2 * (i + bit) + half];
+          const float other = __shfl_xor_sync(0xffffffffu, upper ? low : high, bit);
+          low = upper ? other : low, high = upper ? high : other;
+        }
+  }
+}
+
+//@ hand_out
+// The sums of a warpgroup leave 32 columns at once. Where `out` takes vectors of columns, lanes exchange them so that each
+// has eight neighbouring ones of a row; else they pass through `mine`, shared memory of the warp, so that the lanes have
+// neighbouring columns. The sums move to the front of their array as they leave: the loop has one body.
+template <int columns, class Index, class Result>
+__device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine, Index m0, Index n0, Index m_limit,
+                                         Index n_limit, const Result& out) {
+  constexpr int turn = 32, held = turn / 2, line = turn + 8, vector = Result::vector;
+  const int lane = threadIdx.x % 32;
+  m0 += (Index)(threadIdx.x / 32 % 4 * 16);
+#pragma unroll 1
+  for (int column = 0; column < columns; column += turn) {
+    if constexpr (vector >= 4) {
+      const Index n = n0 + (Index)(column + lane % 4 * 8);
+#pragma unroll
+      for (int lower = 0; lower < 2; ++lower) {  // rows 8 further down
+        const Index m = m0 + (Index)(lane / 4 + lower * 8);
+        float x[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) x[i] = sum[i / 2 * 4 + lower * 2 + i % 2];
+        transpose_quad(x);
+#pragma unroll
+        for (int i = 0; i < 8; i += vector)
+          if (m < m_limit && n + i < n_limit) {
+            pack<float, vector> part;
+#pragma unroll
+            for (int j = 0; j < vector; ++j) part[j] = x[i + j];
+            out.put(m, n + i, part);
+          }
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < held; i += 2)
+        store<2, 2>(mine + (lane / 4 + i / 2 % 2 * 8) * line + i / 4 * 8 + lane % 4 * 2, pack<float, 2>{sum[i], sum[i + 1]});
+      __syncwarp();
+#pragma unroll 4
+      for (int slot = lane; slot < 16 * turn / vector; slot += 32) {
+        const int row = slot / (turn / vector), at = slot % (turn / vector) * vector;
+        const Index m = m0 + (Index)row, n = n0 + (Index)(column + at);
+        if (m < m_limit && n < n_limit) out.put(m, n, load<vector, vector>(mine + row * line + at));
+      }
+      __syncwarp();
+    }
+#pragma unroll
+    for (int i = 0; i + held < columns / 2; ++i) sum[i] = sum[i + held];
+  }
+}
+
+//@ contract_wgmma
+// load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
+// elements along the depth, or of 64 elements across it. multiply(sum, a, b, add) is one wgmma, which adds to the sums or
+// sets them. with_result(batch, use) calls use(out).
+template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
+__device__ __forceinline__ void contract_wgmma(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
+                                               const Multiply& multiply, const Results& with_result, u32 batches,
+                                               Index m_limit, Index n_limit, Index k_limit) {
+  constexpr int stages = Tiles::stages, cluster = Tiles::cluster, depth = Tiles::depth, consumers = Tiles::consumers;
+  arrival* const full = reinterpret_cast<arrival*>(shared + stages * Tiles::bytes);
+  arrival* const empty = full + stages;
+  float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, where `out` takes few columns at once
+  if (threadIdx.x == 0) {
+    begin_barriers<stages>(full, 1);
+    begin_barriers<stages>(empty, (Tiles::turns ? 1 : consumers) * cluster);
+    publish_barriers();
+  }
+  if constexpr (cluster > 1) {
+    join_cluster();
+  } else {
+    __syncthreads();
+  }
+  const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
+  const u32 tiles_n = (u32)((n_limit + (Tiles::tile_n - 1)) / Tiles::tile_n);
+  const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / cluster;
+  const Index steps = (k_limit + (depth - 1)) / depth, rank = cluster > 1 ? cluster_rank() : 0;
+  const int group = threadIdx.x / 128;
+  ring<stages> at;
+  if (group == consumers) {
+    give_registers<40>();
+    if (threadIdx.x == 128 * consumers) {
+      for (u32 number = blockIdx.x / cluster; number < tiles; number += step) {
+        const raster tile = raster_of(number, tiles_m, tiles_n);
+        const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::tile_n;
+#pragma unroll 1
+        for (Index k = 0; k < steps; ++k) {
+          unsigned char* const stage = shared + at.stage * Tiles::bytes;
+          wait_arrival(empty + at.stage, at.parity ^ 1);
+          expect_bytes(full + at.stage, Tiles::bytes);
+          load_a(stage, full + at.stage, tile.batch, m0, k * depth);
+          load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k * depth);
+          at.advance();
+        }
+      }
+    }
+    __syncwarp();
+  } else {
+    take_registers<consumers == 1 ? 216 : consumers == 2 ? 232 : 152>();
+    const auto release = [&](int stage) {
+      if constexpr (cluster > 1) {
+        if (threadIdx.x % 128 < cluster) arrive(empty + stage, threadIdx.x % 128);
+      } else {
+        if (threadIdx.x % 128 == 0) arrive(empty + stage);
+      }
+    };
+    const int part = Tiles::turns ? 0 : group * Tiles::rows;  // of the tile's rows
+    const u32 first = blockIdx.x / cluster, skipped = Tiles::turns ? consumers : 1;
+    if (Tiles::turns) at.advance(group * steps);
+    for (u32 number = first + (Tiles::turns ? group : 0) * step; number < tiles; number += skipped * step) {
+      const raster tile = raster_of(number, tiles_m, tiles_n);
+      const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::tile_n;
+      float sum[Tiles::blocks][Tiles::tile_n / 2];
+      if (steps == 0) {
+#pragma unroll
+        for (int i = 0; i < Tiles::blocks * (Tiles::tile_n / 2); ++i) sum[i / (Tiles::tile_n / 2)][i % (Tiles::tile_n / 2)] = 0;
+      }
+      // A phase's parity tells it from its neighbours only: none waits for data of its tile before that of the tile ahead
+      // has come.
+      if (Tiles::turns && number != first) wait_turn<256>(1 + group);
+      int before = 0;
+#pragma unroll 1
+      for (Index k = 0; k < steps; ++k) {
+        wait_arrival(full + at.stage, at.parity);
+        const unsigned char* const stage = shared + at.stage * Tiles::bytes;
+        const u64 a = tile_descriptor(stage + part * 128, 0);
+        const u64 b = tile_descriptor(stage + Tiles::bytes_a, Tiles::b_along_depth ? 0 : 128 * depth);
+        begin_products();
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+#pragma unroll
+          for (int block = 0; block < Tiles::blocks; ++block)
+            multiply(sum[block], a + block * Tiles::block_a + i * Tiles::step_a, b + i * Tiles::step_b, k > 0 || i > 0);
+        commit_products();
+        wait_products<1>();
+        if (k > 0) release(before);
+        before = at.stage;
+        at.advance();
+      }
+      if (Tiles::turns && number + step < tiles) give_turn<256>(1 + (group + 1) % consumers);
+      wait_products<0>();
+      if (steps > 0) release(before);
+      if (Tiles::turns) at.advance((skipped - 1) * steps);
+#pragma unroll
+      for (int block = 0; block < Tiles::blocks; ++block) settle(sum[block]);
+      with_result(tile.batch, [&](const auto& out) {
+#pragma unroll
+        for (int block = 0; block < Tiles::blocks; ++block)
+          hand_out<Tiles::tile_n>(sum[block], sums + threadIdx.x / 32 * (16 * 40), m0 + block * 64, n0, m_limit, n_limit, out);
+      });
+    }
+  }
+  if constexpr (cluster > 1) join_cluster();
+}
