@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/cli.h"
+
 namespace tenon {
 namespace {
 
@@ -33,12 +35,9 @@ class BenchScripts : public ::testing::Test {
   }
 
   static std::string output_of(const std::string& command) {
-    std::string text;
-    FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-    char buffer[4096];
-    for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, count);
-    EXPECT_EQ(::pclose(pipe), 0) << text;
-    return text;
+    const Outcome outcome = outcome_of(command + " 2>&1");
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    return outcome.text;
   }
 
   fs::path folder_;

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 namespace tenon {
 
@@ -17,17 +19,22 @@ struct Outcome {
   std::string text;  ///< stdout and stderr, or what `redirections` say
 };
 
-// `environment`: assignments before the command, "TENON_CACHE_DIR=folder".
-// "2>&1 >/dev/full": stderr alone is read, stdout is a full disk.
-inline Outcome tenon(const std::string& arguments, const std::string& environment = "",
-                     const std::string& redirections = "2>&1") {
+inline Outcome outcome_of(const std::string& command) {
   Outcome outcome;
-  FILE* pipe = ::popen((environment + " " + TENON_CLI + " " + arguments + " " + redirections).c_str(), "r");
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (!pipe) throw std::system_error(errno, std::generic_category(), "no process for '" + command + "'");
   char buffer[4096];
   for (std::size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.text.append(buffer, count);
   const int status = ::pclose(pipe);
   outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return outcome;
+}
+
+// `environment`: assignments before the command, "TENON_CACHE_DIR=folder".
+// "2>&1 >/dev/full": stderr alone is read, stdout is a full disk.
+inline Outcome tenon(const std::string& arguments, const std::string& environment = "",
+                     const std::string& redirections = "2>&1") {
+  return outcome_of(environment + " " + TENON_CLI + " " + arguments + " " + redirections);
 }
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -64,7 +64,8 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "cse, "
       "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, packing, calibration, streaming, "
       "online, "
-      "contraction, hold_rows, clusters, dependent_launch, keep_reads, bulk_copies, narrow, interleave, late_stores, "
+      "contraction, hold_rows, clusters, dependent_launch, keep_reads, bulk_copies, wgmma, narrow, interleave, "
+      "late_stores, "
       "tuned, nvtx");
   options.disable.clear();
   options.print = {"everything"};
