@@ -53,4 +53,12 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
   return box;
 }
 
+std::string why_not_boxed(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch, DType element) {
+  std::string why_not;
+  const auto box = box_access(kernel, part, batch, why_not);
+  if (box && kernel.operands[static_cast<std::size_t>(box->operand)].dtype != element)
+    return "an operand is not stored as it is multiplied";
+  return why_not;
+}
+
 }  // namespace tenon::codegen

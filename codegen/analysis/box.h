@@ -23,4 +23,7 @@ struct BoxAccess {
 std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
                                     std::string& why_not);
 
+/// Why boxes cannot bring this operand to a tile of `element`; empty: they can.
+std::string why_not_boxed(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch, DType element);
+
 }  // namespace tenon::codegen

@@ -40,7 +40,7 @@ __device__ __forceinline__ void contract_pipeline(void* shared, const A& a, cons
   tile_loader<TileA, A, threads, Index> load_a(a, m_limit, k_limit);
   tile_loader<TileB, B, threads, Index> load_b(b, n_limit, k_limit);
   const Index steps = (k_limit + depth - 1) / depth;
-#pragma unroll
+#pragma unroll 1
   for (int s = 0; s < stages - 1; ++s) {
     if (s < steps) {
       load_a.fill(tiles_a + s * TileA::size, m0, (Index)(s * depth));

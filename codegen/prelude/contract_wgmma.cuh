@@ -1,6 +1,7 @@
-// The main loop of Contract kernels on sm_90a. Blocks stay and take tile after tile. One thread asks for boxes of both
-// operands, several steps ahead, and warpgroups multiply them from shared memory into registers. Blocks of a cluster have
-// neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of them.
+// The main loop of Contract kernels on sm_90a. Blocks stay and take tile after tile. Producers bring both operands into
+// shared memory, several steps ahead, and consumers, warpgroups of their own, multiply them from there into registers. One
+// thread asks for an operand that boxes describe; any other a warpgroup reads and writes as a box would lie. Blocks of a
+// cluster have neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of them.
 
 //@ ring
 // A place among `stages`, and the parity of the phase that its barriers are in.
@@ -18,20 +19,98 @@ struct ring {
   }
 };
 
+//@ boxed_tile
+// A tile as boxes bring it: lines of 64 elements of 16 bits, whose 16-byte pieces change places by the line's number.
+template <class T, int outer_size_, bool along_depth_>
+struct boxed_tile {
+  using element = T;
+  static constexpr int outer_size = outer_size_, depth_size = 128 / (int)sizeof(T), chunk = 16 / (int)sizeof(T);
+  static constexpr bool along_depth = along_depth_;
+
+  // Of element (outer, depth), in elements.
+  static __device__ __forceinline__ int offset(int outer, int depth) {
+    const int line = along_depth ? outer : outer / depth_size * depth_size + depth;
+    const int column = along_depth ? depth : outer % depth_size;
+    return line * depth_size + (column / chunk ^ line % 8) * chunk + column % chunk;
+  }
+};
+
+//@ divisor_up_to
+// The greatest divisor of `count` that is no more than `most`.
+__device__ constexpr int divisor_up_to(int count, int most) { return count % most == 0 ? most : divisor_up_to(count, most - 1); }
+
+//@ fill_boxed
+// `Tile` from row outer0 and depth0 on, by a warpgroup. Elements outside the limits become 0. Loads that pass through
+// registers are under way eight at a time, or fewer of more than 16 bytes or with long indices.
+template <class Tile, class Operand, class Index>
+__device__ __forceinline__ void fill_boxed(unsigned char* to, const Operand& source, int thread, Index outer0, Index depth0,
+                                           Index outer_limit, Index depth_limit) {
+  using T = typename Tile::element;
+  static_assert(Operand::along_depth == Tile::along_depth, "lines lie as they are read");
+  constexpr int vector = Operand::vector, per_line = (Operand::along_depth ? Tile::depth_size : Tile::outer_size) / vector;
+  constexpr int rounds = Tile::outer_size * Tile::depth_size / vector / 128;
+  constexpr int most = sizeof(Index) > 4 ? 4 : 8;  // addresses are in registers too
+  constexpr int batch = divisor_up_to(rounds, vector > 8 ? most * 8 / vector : most);
+  T* const tile = reinterpret_cast<T*>(to);
+#pragma unroll 1
+  for (int first = 0; first < rounds; first += batch) {
+    pack<T, vector> held[Operand::async ? 1 : batch];
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      const int slot = (first + i) * 128 + thread;
+      const int outer = Operand::along_depth ? slot / per_line : slot % per_line * vector;
+      const int depth = Operand::along_depth ? slot % per_line * vector : slot / per_line;
+      const bool inside = outer0 + outer < outer_limit && depth0 + depth < depth_limit;
+      if constexpr (Operand::async) {
+        copy_async<vector * (int)sizeof(T)>(tile + Tile::offset(outer, depth),
+                                            source.get(inside ? outer0 + outer : 0, inside ? depth0 + depth : 0), inside);
+      } else {
+        held[i] = inside ? source.get(outer0 + outer, depth0 + depth) : pack<T, vector>{};
+      }
+    }
+    if constexpr (!Operand::async) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i) {
+        const int slot = (first + i) * 128 + thread;
+        const int outer = Operand::along_depth ? slot / per_line : slot % per_line * vector;
+        const int depth = Operand::along_depth ? slot % per_line * vector : slot / per_line;
+        constexpr int piece = vector < Tile::chunk ? vector : Tile::chunk;
+#pragma unroll
+        for (int j = 0; j < vector; j += piece) {
+          pack<T, piece> part;
+#pragma unroll
+          for (int e = 0; e < piece; ++e) part[e] = held[i][j + e];
+          store<piece, piece>(
+              tile + (Operand::along_depth ? Tile::offset(outer, depth + j) : Tile::offset(outer + j, depth)), part);
+        }
+      }
+    }
+  }
+}
+
 //@ wgmma_tiles
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
 // multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
-// hands its sums out.
-template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int stages_, int cluster_, bool a_along_depth_,
-          bool b_along_depth_>
+// hands its sums out. `boxes_a`, `boxes_b`: the operand comes in boxes; `lag`: steps by which copies of threads may be
+// behind (0: they are no asynchronous ones).
+template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int producers_, int stages_, int cluster_,
+          bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_, int lag_>
 struct wgmma_tiles {
-  static constexpr int tile_m = tile_m_, tile_n = tile_n_, consumers = consumers_, stages = stages_, cluster = cluster_;
+  static constexpr int tile_m = tile_m_, tile_n = tile_n_, stages = stages_, cluster = cluster_, lag = lag_;
+  static constexpr int consumers = consumers_, producers = producers_;
   static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
+  static constexpr bool boxes_a = boxes_a_, boxes_b = boxes_b_;
+  static constexpr bool boxes = boxes_a || boxes_b, threads = !boxes_a || !boxes_b;  // some operand comes so
   static constexpr int depth = 128 / (int)sizeof(T);
   static constexpr int rows = turns ? tile_m : tile_m / consumers;  // of a warpgroup
   static constexpr int blocks = rows / 64;                          // products of 64 rows in a step
   static constexpr int bytes_a = tile_m * 128, bytes_b = tile_n * 128, bytes = bytes_a + bytes_b;  // of a stage
+  static constexpr int boxed_bytes = (boxes_a ? bytes_a : 0) + (boxes_b ? bytes_b : 0);
   static_assert(rows % 64 == 0 && tile_n % 32 == 0, "a warpgroup multiplies 64 rows");
+
+  // Registers of a thread: all have the same at first, 65536 in all.
+  static constexpr int consumer_registers = producers == 2 ? 152 : consumers == 1 ? 216 : consumers == 2 ? 232 : 152;
+  static constexpr int producer_registers = producers == 2 ? 104 : threads && consumers == 1 ? 152 : 40;
 
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
@@ -106,7 +185,8 @@ __device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine,
 
 //@ contract_wgmma
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
-// elements along the depth, or of 64 elements across it. multiply(sum, a, b, add) is one wgmma, which adds to the sums or
+// elements along the depth, or of 64 elements across it. Of an operand that threads bring, the second argument is the
+// thread's number instead. multiply(sum, a, b, add) is one wgmma, which adds to the sums or
 // sets them. with_result(batch, use) calls use(out).
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
 __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
@@ -117,7 +197,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
   arrival* const empty = full + stages;
   float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, where `out` takes few columns at once
   if (threadIdx.x == 0) {
-    begin_barriers<stages>(full, 1);
+    begin_barriers<stages>(full, (Tiles::boxes ? 1 : 0) + (Tiles::threads ? 4 : 0));
     begin_barriers<stages>(empty, (Tiles::turns ? 1 : consumers) * cluster);
     publish_barriers();
   }
@@ -132,26 +212,59 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
   const Index steps = (k_limit + (depth - 1)) / depth, rank = cluster > 1 ? cluster_rank() : 0;
   const int group = threadIdx.x / 128;
   ring<stages> at;
-  if (group == consumers) {
-    give_registers<40>();
-    if (threadIdx.x == 128 * consumers) {
+  if (group >= consumers) {
+    give_registers<Tiles::producer_registers>();
+    constexpr int producers = Tiles::producers, lag = Tiles::lag;
+    const int thread = threadIdx.x % 128;
+    ring<stages> behind;  // the first step whose copies have not been told of
+    if (producers > 1) at.advance(group - consumers), behind.advance(group - consumers);
+    const auto tell = [&] {
+      publish_writes();
+      __syncwarp();
+      if (thread % 32 == 0) arrive(full + behind.stage);
+      behind.advance(producers);
+    };
+    int waiting = 0, whose = 0;
+    if (Tiles::threads || thread == 0) {
       for (u32 number = blockIdx.x / cluster; number < tiles; number += step) {
         const raster tile = raster_of(number, tiles_m, tiles_n);
         const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::tile_n;
 #pragma unroll 1
         for (Index k = 0; k < steps; ++k) {
+          if (producers > 1) {
+            const bool mine = whose == group - consumers;
+            whose = whose + 1 == producers ? 0 : whose + 1;
+            if (!mine) continue;
+          }
           unsigned char* const stage = shared + at.stage * Tiles::bytes;
           wait_arrival(empty + at.stage, at.parity ^ 1);
-          expect_bytes(full + at.stage, Tiles::bytes);
-          load_a(stage, full + at.stage, tile.batch, m0, k * depth);
-          load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k * depth);
-          at.advance();
+          if (Tiles::boxes && thread == 0) {
+            expect_bytes(full + at.stage, Tiles::boxed_bytes);
+            if constexpr (Tiles::boxes_a) load_a(stage, full + at.stage, tile.batch, m0, k * depth);
+            if constexpr (Tiles::boxes_b) load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k * depth);
+          }
+          if constexpr (Tiles::threads) {
+            if constexpr (!Tiles::boxes_a) load_a(stage, thread, tile.batch, m0, k * depth);
+            if constexpr (!Tiles::boxes_b) load_b(stage + Tiles::bytes_a, thread, tile.batch, n0, k * depth);
+            if (lag > 0) commit_copies();
+            if (waiting < lag) {
+              ++waiting;
+            } else {
+              if (lag > 0) wait_copies<lag>();
+              tell();
+            }
+          }
+          at.advance(producers);
         }
+      }
+      if constexpr (lag > 0) {
+        wait_copies<0>();
+        for (; waiting > 0; --waiting) tell();
       }
     }
     __syncwarp();
   } else {
-    take_registers<consumers == 1 ? 216 : consumers == 2 ? 232 : 152>();
+    take_registers<Tiles::consumer_registers>();
     const auto release = [&](int stage) {
       if constexpr (cluster > 1) {
         if (threadIdx.x % 128 < cluster) arrive(empty + stage, threadIdx.x % 128);

@@ -99,6 +99,10 @@ __device__ __forceinline__ void copy_box_to_all(void* to, const tensor_map& map,
       : "memory");
 }
 
+//@ publish_writes
+// What the thread has written to shared memory is seen by the tensor cores and the copy engine.
+__device__ __forceinline__ void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
 //@ give_registers
 // The warpgroup keeps so many registers a thread; others may take the rest.
 template <int registers>

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "codegen/analysis/box.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
 
@@ -52,13 +53,22 @@ struct Problem {
   std::int64_t batch = 1, m, n, k;
 };
 
-template <class Tile>
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   return static_cast<double>(ceil_div(tiles, multiprocessors)) * tile.m * tile.n / tile.efficiency;
 }
 
-template <class Tile, std::size_t count>
+// In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
+// they take turns.
+double cost(const WarpgroupTile& tile, const Problem& problem, const Target& target) {
+  constexpr double kClocksOfSum = 0.15;  // measured on an H200: 5 us for a tile of 128 x 256
+  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
+  const double products = 2.0 * static_cast<double>(problem.k) / target.tensor_flops_per_clock / tile.efficiency;
+  const double each = tile.turns ? std::max(products, (products + kClocksOfSum) / 2) : products + kClocksOfSum;
+  return static_cast<double>(ceil_div(tiles, target.multiprocessors)) * tile.m * tile.n * each;
+}
+
+template <std::size_t count>
 const Tile& cheapest(const std::array<Tile, count>& tiles, const Problem& problem, int multiprocessors) {
   return *std::min_element(tiles.begin(), tiles.end(), [&](const Tile& a, const Tile& b) {
     return cost(a, problem, multiprocessors) < cost(b, problem, multiprocessors);
@@ -74,18 +84,27 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
   return problem;
 }
 
-// With as many stages as fit.
+// With as many stages as fit. Threads bring what boxes cannot.
 ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, const Kernel& kernel, const Target& target) {
-  const int vector = epilogue_vector(kernel, contract_parts(kernel).n, 8);
+  const ContractParts parts = contract_parts(kernel);
+  const DType element = tile_element(kernel, parts.contract, target).dtype;
+  const auto feed = [&](const OperandPart& part) {
+    return why_not_boxed(kernel, part, parts.batch, element).empty() ? Feed::boxes : Feed::threads;
+  };
   ContractSchedule schedule;
   schedule.loop = MainLoop::wgmma;
   schedule.tile_m = tile.m;
   schedule.tile_n = tile.n;
   schedule.tile_k = 64;
+  schedule.feed_a = feed(parts.a);
+  schedule.feed_b = feed(parts.b);
+  const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
   schedule.consumers = tile.consumers;
+  schedule.producers = by_threads && tile.consumers == 2 ? 2 : 1;
   schedule.turns = tile.turns;
-  schedule.cluster = cluster;
+  schedule.cluster = by_threads ? 1 : cluster;
   schedule.stages = kMostAhead;  // of the next tile too
+  const int vector = epilogue_vector(kernel, parts.n, 8);
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule, vector) > target.shared_memory_per_block)
     --schedule.stages;
   return schedule;
@@ -93,28 +112,30 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, const Ker
 
 std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Target& target, const Problem& problem) {
   if (!target.may.wgmma || problem.m <= kFewRows || problem.n <= kFewRows) return std::nullopt;
-  const WarpgroupTile& tile = cheapest(kWarpgroupTiles, problem, target.multiprocessors);
-  const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
-  const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) >= target.multiprocessors;
-  for (const int cluster : {full && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
-    const ContractSchedule schedule = in_warpgroups(tile, cluster, kernel, target);
-    if (verify(schedule, kernel, target).empty()) return schedule;
+  std::optional<ContractSchedule> best;
+  double least = 0;
+  for (const WarpgroupTile& tile : kWarpgroupTiles) {
+    const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
+    const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) >= target.multiprocessors;
+    const double time = cost(tile, problem, target);
+    if (best && time >= least) continue;
+    for (const int cluster : {full && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
+      const ContractSchedule schedule = in_warpgroups(tile, cluster, kernel, target);
+      if (!verify(schedule, kernel, target).empty()) continue;
+      best = schedule;
+      least = time;
+      break;
+    }
   }
-  return std::nullopt;
+  return best;
 }
 
-}  // namespace
-
-ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target) {
+// A tile for warps, with as many stages as fit, up to `most`.
+ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
-  const Problem problem = problem_of(kernel, parts);
-  if (const auto wgmma = choose_wgmma(kernel, target, problem)) return *wgmma;
-  const Tile& tile = element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
-                                          : cheapest(kScalarTiles, problem, target.multiprocessors);
   const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target);
   const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target);
-
   ContractSchedule schedule;
   schedule.loop = element.tensor_cores ? MainLoop::mma_sync : MainLoop::simt;
   schedule.tile_m = tile.m;
@@ -124,18 +145,60 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
   schedule.warps_n = tile.warps_n;
   schedule.vector_a = a.vector;
   schedule.vector_b = b.vector;
-  schedule.stages = a.async || b.async ? 3 : 2;  // what passes through registers has no more than one tile in flight
+  schedule.stages = a.async || b.async ? most : 2;  // what passes through registers has no more than one tile in flight
   while (schedule.stages > 2 && shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)
     --schedule.stages;
   return schedule;
 }
 
+// Few rows or columns: the other operand is read once, at the speed of memory, by blocks on all multiprocessors that
+// each have much of it under way.
+constexpr int kSkinny = 32;
+constexpr int kStreamedStages = 8;
+
+std::vector<Tile> skinny_tiles(const Problem& problem, const Target& target, int depth) {
+  std::vector<Tile> tiles;
+  const bool rows = problem.m <= problem.n;  // that are few
+  const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
+  const int narrow = few <= 16 ? 16 : 32;
+  for (int wide = 128; wide >= 16; wide /= 2) {
+    const int warps = std::min(4, wide / 16);
+    tiles.push_back(rows ? Tile{narrow, wide, depth, 1, warps, 0} : Tile{wide, narrow, depth, warps, 1, 0});
+    if (problem.batch * ceil_div(many, wide) >= target.multiprocessors) break;
+  }
+  return tiles;
+}
+
+}  // namespace
+
+ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target) {
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  const Problem problem = problem_of(kernel, parts);
+  if (const auto wgmma = choose_wgmma(kernel, target, problem)) return *wgmma;
+  if (element.tensor_cores && size_of(element.dtype) == 2 && std::min(problem.m, problem.n) <= kSkinny) {
+    const ContractSchedule streamed =
+        in_warps(skinny_tiles(problem, target, 128).back(), kStreamedStages, kernel, target);
+    if (verify(streamed, kernel, target).empty()) return streamed;
+  }
+  return in_warps(element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
+                                       : cheapest(kScalarTiles, problem, target.multiprocessors),
+                  3, kernel, target);
+}
+
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
                                                     const ContractSchedule& chosen) {
   std::vector<ContractSchedule> result;
-  if (chosen.loop != MainLoop::wgmma) return result;
-  for (const WarpgroupTile& tile : kWarpgroupTiles)
-    for (const int cluster : {1, 2}) result.push_back(in_warpgroups(tile, cluster, kernel, target));
+  const Problem problem = problem_of(kernel, contract_parts(kernel));
+  if (chosen.loop == MainLoop::wgmma) {
+    for (const WarpgroupTile& tile : kWarpgroupTiles)
+      for (const int cluster : {1, 2}) result.push_back(in_warpgroups(tile, cluster, kernel, target));
+  }
+  if (chosen.loop == MainLoop::mma_sync && std::min(problem.m, problem.n) <= kSkinny) {
+    for (const int depth : {64, 128, 256})
+      for (const Tile& tile : skinny_tiles(problem, target, depth))
+        for (const int stages : {4, kStreamedStages}) result.push_back(in_warps(tile, stages, kernel, target));
+  }
   return result;
 }
 

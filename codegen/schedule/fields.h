@@ -12,11 +12,13 @@ namespace tenon::codegen {
 /// The words for an enum's values or a variant's alternatives, in their order; the variants' first is the default.
 inline constexpr std::array kRowMappings = {"thread", "warp", "block", "column"};
 inline constexpr std::array kMainLoops = {"simt", "mma_sync", "wgmma", "cpu"};
+inline constexpr std::array kFeeds = {"boxes", "threads"};
 inline constexpr std::array kKeeps = {"reread", "registers", "shared", "buffer"};
 inline constexpr std::array kCuts = {"whole", "splits", "persistent_blocks"};
 
 inline constexpr const auto& words(RowMapping) { return kRowMappings; }
 inline constexpr const auto& words(MainLoop) { return kMainLoops; }
+inline constexpr const auto& words(Feed) { return kFeeds; }
 inline constexpr const auto& words(const Keep&) { return kKeeps; }
 inline constexpr const auto& words(const Cut&) { return kCuts; }
 
@@ -133,6 +135,9 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "vector_b", s, &ContractSchedule::vector_b);
   field(f, "consumers", s, &ContractSchedule::consumers);
   field(f, "turns", s, &ContractSchedule::turns);
+  field(f, "feed_a", s, &ContractSchedule::feed_a);
+  field(f, "feed_b", s, &ContractSchedule::feed_b);
+  field(f, "producers", s, &ContractSchedule::producers);
   field(f, "cluster", s, &ContractSchedule::cluster);
   field(f, "micro_m", s, &ContractSchedule::micro_m);
 }

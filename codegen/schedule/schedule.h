@@ -177,6 +177,12 @@ enum class MainLoop : std::uint8_t {
   cpu,       ///< packed panels and a vector micro-kernel
 };
 
+/// How an operand of a wgmma main loop comes into shared memory.
+enum class Feed : std::uint8_t {
+  boxes,    ///< one thread asks for boxes that a tensor map describes
+  threads,  ///< a warpgroup reads, computes on and writes it
+};
+
 struct ContractSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block)
@@ -185,8 +191,10 @@ struct ContractSchedule {
   int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
   int consumers = 2;                          ///< wgmma: warpgroups that multiply
   bool turns = false;                         ///< wgmma: each multiplies whole tiles while another hands its sums out
-  int cluster = 1;                            ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b
-  int micro_m = 0;                            ///< CPU: rows of the micro-kernel, which is two vectors wide
+  Feed feed_a = Feed::boxes, feed_b = Feed::boxes;  ///< wgmma
+  int producers = 1;                                ///< wgmma: warpgroups that bring operands, step by step in turns
+  int cluster = 1;  ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b
+  int micro_m = 0;  ///< CPU: rows of the micro-kernel, which is two vectors wide
 
   bool operator==(const ContractSchedule&) const = default;
 };

@@ -29,6 +29,7 @@ constexpr std::int64_t kMostOfTurn = 1 << 29;  // elements: beside a row of 2^30
 constexpr int kMostOfTile = 4096;              // of a CPU, in scratch memory of a thread
 constexpr int kWidestColumns = 32;             // of a micro-kernel: two registers of f32
 constexpr int kMostSums = 128;                 // of a thread, in registers
+constexpr int kFewSums = 96;                   // beside two warpgroups of producers
 constexpr int kMostStages = 16;                // of operands under way
 constexpr int kMostKeys = 128;                 // of a tile, whose scores are in registers
 
@@ -220,16 +221,19 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   if (!element.tensor_cores || size_of(element.dtype) != 2) return "warpgroups multiply f16 and bf16";
-  const auto is_stored_so = [&](const OperandPart& part) {
-    const Instr& load = kernel.instr(part.value);
-    return load.kind == InstrKind::load &&
-           kernel.operands[static_cast<std::size_t>(load.access.operand)].dtype == element.dtype;
+  const auto check_feed = [&](Feed feed, const OperandPart& part) {
+    return feed == Feed::boxes ? why_not_boxed(kernel, part, parts.batch, element.dtype) : Reason();
   };
-  if (!is_stored_so(parts.a) || !is_stored_so(parts.b)) return "an operand is not stored as it is multiplied";
-  Reason why_not;
-  const auto a = box_access(kernel, parts.a, parts.batch, why_not);
-  const auto b = box_access(kernel, parts.b, parts.batch, why_not);
-  if (!a || !b) return why_not;
+  if (Reason why = check_feed(schedule.feed_a, parts.a); !why.empty()) return why;
+  if (Reason why = check_feed(schedule.feed_b, parts.b); !why.empty()) return why;
+  const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
+  if (schedule.producers < 1 || schedule.producers > (by_threads && schedule.consumers == 2 ? 2 : 1))
+    return "one warpgroup brings operands, or two where they are threads beside two that multiply";
+  const auto along_depth = [&](Feed feed, const OperandPart& part) {
+    Reason why_not;
+    return feed == Feed::boxes ? box_access(kernel, part, parts.batch, why_not)->along_depth
+                               : tile_access(kernel, part, element, Lines::as_read, target).along_depth;
+  };
   if (schedule.consumers < 1 || schedule.consumers > 3) return "one to three warpgroups multiply";
   if (schedule.turns && schedule.consumers < 2) return "warpgroups that take turns are several";
   const int rows = schedule.turns ? schedule.tile_m : schedule.tile_m / schedule.consumers;
@@ -237,14 +241,15 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
     return "a warpgroup has 64 rows, or a multiple";
   if (schedule.tile_n < 32 || schedule.tile_n > 256 || schedule.tile_n % 32 != 0)
     return "a tile has 32 to 256 columns, in 32s";
-  if (rows / 64 * (schedule.tile_n / 2) > kMostSums) return "the sums of a thread exceed its registers";
+  if (rows / 64 * (schedule.tile_n / 2) > (schedule.producers == 2 ? kFewSums : kMostSums))
+    return "the sums of a thread exceed its registers";
   if (schedule.tile_k != 64) return "a step of the depth is 128 bytes";
   if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";
   if (schedule.cluster != 1 && schedule.cluster != 2) return "a cluster has one block or two";
-  if (schedule.cluster > 1 && !target.may.clusters) return "clusters are switched off";
-  const int lines = b->along_depth ? 8 : 64;  // of a box: whole patterns of the swizzle
-  if (schedule.tile_n % (lines * schedule.cluster) != 0 || (!a->along_depth && schedule.tile_m % 64 != 0))
-    return "a tile is whole boxes of each block of the cluster";
+  if (schedule.cluster > 1 && (by_threads || !target.may.clusters)) return "blocks of a cluster share boxes";
+  if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
+  const int lines = along_depth(schedule.feed_b, parts.b) ? 8 : 64;  // of a box: whole patterns of the swizzle
+  if (schedule.tile_n % (lines * schedule.cluster) != 0) return "a tile is whole boxes of each block of the cluster";
   if (wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
   return {};

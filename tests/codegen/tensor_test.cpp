@@ -42,13 +42,20 @@ void expect_compiles(const std::string& name, const Kernel& kernel, const Target
 
 TEST(TensorKernelText, MultipliesByWarpgroupsFromBoxes) {
   const Target target = codegen::cuda_target("sm_90a");
-  const MatmulCase c{
-      .name = "bf16", .a = DType::bf16, .b = DType::bf16, .out = DType::bf16, .m = 4096, .n = 4096, .epilogue = true};
+  const MatmulCase c{.name = "bf16",
+                     .a = DType::bf16,
+                     .b = DType::bf16,
+                     .out = DType::bf16,
+                     .m = 4096,
+                     .n = 4096,
+                     .k = 8192,
+                     .epilogue = true};
   const Source source = emit_cuda(matmul_kernel(c, target), target);
   expect_lines(source.text,
                {"copy_box(to, map0, full, (int)k, (int)m);", "copy_box_to_all(to + box * 8192, map1, full, 3, ",
                 "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "make_result<8>([&](int m, int n,", "tanh(",
-                "store<8, 8>(out0", "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 4, 2, true, false>;"});
+                "store<8, 8>(out0",
+                "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 1, 4, 2, true, false, true, true, 0>;"});
   ASSERT_EQ(source.launch.tensor_maps.size(), 2u);
   EXPECT_EQ(source.launch.tensor_maps[0].box, (std::vector<int>{64, 128}));
   EXPECT_EQ(source.launch.tensor_maps[1].box, (std::vector<int>{64, 64}));
@@ -56,13 +63,20 @@ TEST(TensorKernelText, MultipliesByWarpgroupsFromBoxes) {
   EXPECT_TRUE(source.launch.resident);
 }
 
-// Each of what boxes cannot bring leaves the product to warps.
+// What boxes cannot bring, a warpgroup reads, computes and writes as boxes would lie.
 TEST(TensorKernelText, WhatIsNoBoxIsReadByThreads) {
   const Target target = codegen::cuda_target("sm_90a");
-  for (const MatmulCase& c :
-       {MatmulCase{.name = "odd_rows", .k = 100}, MatmulCase{.name = "computed", .prologue = true},
-        MatmulCase{.name = "another_dtype", .a = DType::f8e4m3}})
-    expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_mma<f16, "});
+  struct Feeds {
+    MatmulCase c;
+    std::string a, b, maps;
+  };
+  for (const Feeds& feeds : {Feeds{{.name = "odd_rows", .k = 100}, "fill_boxed", "copy_box", "map0"},
+                             Feeds{{.name = "computed", .prologue = true}, "fill_boxed", "copy_box", "map0"},
+                             Feeds{{.name = "another_dtype", .a = DType::f8e4m3}, "fill_boxed", "copy_box", "map0"}}) {
+    const Source source = emit_cuda(matmul_kernel(feeds.c, target), target);
+    expect_lines(source.text, {"const auto load_a = ", feeds.a, "const auto load_b = ", feeds.b});
+    EXPECT_EQ(source.launch.tensor_maps.size(), 1u) << feeds.c.name;
+  }
 }
 
 TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {

@@ -74,6 +74,25 @@ void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, co
   out.close("};");
 }
 
+// "const auto load_a = [&](unsigned char* to, int thread, u32 batch, int i0, int r2) { … };" of an operand that threads
+// bring.
+void emit_fill(Writer& out, const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
+               const TileAccess& access, TileElement element, const Tile& tile) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const std::string& outer = names.axes[static_cast<std::size_t>(part.outer)];
+  const std::string& depth = names.axes[static_cast<std::size_t>(part.depth)];
+  const auto limit = [&](int axis) { return dim_text(kernel.axes[static_cast<std::size_t>(axis)].extent, names); };
+  out.open(fmt::format("const auto load_{} = [&](unsigned char* to, int thread, u32 batch, {} {}, {} {}) {{", tile.name,
+                       type, outer, type, depth));
+  decode_batch(out, kernel, parts.batch, "batch");
+  emit_operand(out, kernel, tile.name, part, element, access);
+  out.line(fmt::format("fill_boxed<boxed_tile<{}, {}, {}>>(to, {}, thread, {}, {}, ({}){}, ({}){});",
+                       tile_type(element), tile.outer, access.along_depth, tile.name, outer, depth, type,
+                       parenthesized(limit(part.outer)), type, parenthesized(limit(part.depth))));
+  out.close("};");
+}
+
 // The product of 64 rows, one step of 16 along the depth (PTX ISA: wgmma.mma_async).
 void emit_multiply(Writer& out, const std::string& type, int columns, bool across_a, bool across_b) {
   const int sums = columns / 2;
@@ -104,11 +123,8 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
-  std::string why_not;
-  const auto a = box_access(kernel, parts.a, parts.batch, why_not);
-  const auto b = box_access(kernel, parts.b, parts.batch, why_not);
-  TENON_CHECK(a && b, why_not);
-  const Tile tile_a{"a", 0, schedule.tile_m, 1}, tile_b{"b", 1, schedule.tile_n, schedule.cluster};
+  const Tile tile_a{"a", 0, schedule.tile_m, 1};
+  const Tile tile_b{"b", schedule.feed_a == Feed::boxes ? 1 : 0, schedule.tile_n, schedule.cluster};
   const Names names = names_of(kernel);
   const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
   const Dim batches = extent_of_axes(kernel, parts.batch);
@@ -116,29 +132,45 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   Writer out(1);
   join_stream(out, target);
   out.line("extern __shared__ __align__(1024) unsigned char shared[];");
-  emit_load(out, kernel, parts, parts.a, *a, tile_a);
-  emit_load(out, kernel, parts, parts.b, *b, tile_b);
-  emit_multiply(out, element.dtype == DType::f16 ? "f16" : "bf16", schedule.tile_n, !a->along_depth, !b->along_depth);
+  LaunchRule launch;
+  bool asynchronous = false;  // copies of threads
+  const auto feed = [&](Feed how, const OperandPart& part, const Tile& tile) {
+    if (how == Feed::boxes) {
+      std::string why_not;
+      const auto box = box_access(kernel, part, parts.batch, why_not);
+      TENON_CHECK(box, why_not);
+      emit_load(out, kernel, parts, part, *box, tile);
+      launch.tensor_maps.push_back(tensor_map(kernel, *box, tile));
+      return box->along_depth;
+    }
+    const TileAccess access = tile_access(kernel, part, element, Lines::as_read, target);
+    asynchronous = asynchronous || access.async;
+    emit_fill(out, kernel, parts, part, access, element, tile);
+    return access.along_depth;
+  };
+  const bool along_depth_a = feed(schedule.feed_a, parts.a, tile_a);
+  const bool along_depth_b = feed(schedule.feed_b, parts.b, tile_b);
+  emit_multiply(out, element.dtype == DType::f16 ? "f16" : "bf16", schedule.tile_n, !along_depth_a, !along_depth_b);
   out.open("const auto with_result = [&](u32 batch, const auto& use) {");
   decode_batch(out, kernel, parts.batch, "batch");
   emit_result(out, kernel, parts, element);
   out.line("use(out);");
   out.close("};");
-  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(element.dtype),
-                       schedule.tile_m, schedule.tile_n, schedule.consumers, schedule.turns, schedule.stages,
-                       schedule.cluster, a->along_depth, b->along_depth));
+  const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
+  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
+                       storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers,
+                       schedule.turns, schedule.producers, schedule.stages, schedule.cluster, along_depth_a,
+                       along_depth_b, schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
                        index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
 
-  LaunchRule launch;
   launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) * Dim(schedule.cluster) *
                   blocks_of(extent(parts.n), schedule.tile_n);
   launch.resident = true;
-  launch.block = 128 * (schedule.consumers + 1);
+  launch.block = 128 * (schedule.consumers + schedule.producers);
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)));
   launch.cluster = schedule.cluster;
-  launch.tensor_maps = {tensor_map(kernel, *a, tile_a), tensor_map(kernel, *b, tile_b)};
   return finish(kernel, out, launch, target, kAllRegisters);
 }
 
