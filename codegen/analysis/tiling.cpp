@@ -92,6 +92,28 @@ std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule, int epilogue_v
          (epilogue_vector < 4 ? 4 * schedule.consumers * kSumsOfWarp : 0);
 }
 
+StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,
+                         TileElement element, const Target& target) {
+  StreamParts stream;
+  stream.few_are_rows = schedule.tile_m <= schedule.tile_n;
+  stream.matrix = stream.few_are_rows ? parts.b : parts.a;
+  stream.few = stream.few_are_rows ? parts.a : parts.b;
+  const auto access = [&](const OperandPart& part, int limit) {
+    TileAccess result = tile_access(kernel, part, element, Lines::as_read, target, limit);
+    result.async = false;  // what comes into registers is waited for where it is used
+    return result;
+  };
+  const int of_a = std::min(schedule.vector_a, 8), of_b = std::min(schedule.vector_b, 8);
+  stream.matrix_access = access(stream.matrix, stream.few_are_rows ? of_b : of_a);
+  stream.few_access = access(stream.few, stream.few_are_rows ? of_a : of_b);
+  if (!stream.few_access.along_depth) stream.few_access = access(stream.few, 1);
+  return stream;
+}
+
+std::int64_t stream_shared_bytes(const ContractSchedule& schedule) {
+  return std::int64_t{4} * schedule.warps_k * schedule.tile_m * (schedule.tile_n + 4);
+}
+
 AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target) {
   constexpr int kLargest = 256;  // of depth and width in registers and shared memory
   const auto most = [&](int axis) {

@@ -39,6 +39,18 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
 /// way out where the epilogue handles few columns at once.
 std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule, int epilogue_vector);
 
+/// The operands of a streaming main loop (contract_stream.cuh): the matrix, which is read once, and the few rows or
+/// columns that all of its tiles share.
+struct StreamParts {
+  bool few_are_rows = true;  ///< the result's
+  OperandPart matrix, few;
+  TileAccess matrix_access, few_access;
+};
+StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,
+                         TileElement element, const Target& target);
+/// Its dynamic shared memory: the sums of each warp.
+std::int64_t stream_shared_bytes(const ContractSchedule& schedule);
+
 /// Element and padded extents of an attend kernel's tiles.
 struct AttendTiles {
   TileElement element;

@@ -1,5 +1,5 @@
 // Fewer axes: those of extent 1 go, and neighbours that every index treats as one become one. Contract and attend
-// keep their last axes, which have fixed meanings.
+// keep their last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be.
 #include <algorithm>
 
 #include "codegen/kernel/kernel.h"
@@ -128,6 +128,37 @@ bool merge_one(Kernel& kernel, std::size_t movable) {
   return false;
 }
 
+// Batches of one matrix of weights are more of its rows: the innermost batch axis of a contract kernel joins m where
+// only the first operand and the results vary along it.
+bool join_batch(Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::contract || kernel.axes.size() < 4) return false;
+  const std::size_t m = kernel.axes.size() - 3, batch = m - 1;
+  const auto contract = std::find_if(kernel.body.begin(), kernel.body.end(),
+                                     [](const Instr& instr) { return instr.kind == InstrKind::contract; });
+  if (contract == kernel.body.end() || (kernel.instr(contract->args[1]).depends >> batch & 1)) return false;
+  const Dim rows = kernel.axes[m].extent;
+  if (rows.is(0)) return false;
+  if (rows.is(1)) {  // the batch's number is the row's
+    std::vector<Axis> axes = kernel.axes;
+    axes[m].extent = axes[batch].extent;
+    axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(batch));
+    std::vector<Index> replacement;
+    for (std::size_t old = 0; old < kernel.axes.size(); ++old)
+      replacement.push_back(old == m ? Index(0) : Index::axis(static_cast<int>(old - (old > batch))));
+    rebuild(kernel, std::move(axes), replacement);
+    return true;
+  }
+  bool one = true;
+  visit_indices(kernel, [&](const Index& index) {
+    one = one && moves_as_one(index, static_cast<int>(batch), static_cast<int>(m), rows);
+  });
+  if (!one) return false;
+  const std::string name = kernel.axes[m].name;
+  join(kernel, batch);
+  kernel.axes[batch].name = name;
+  return true;
+}
+
 // Fewer bytes than this of an innermost axis are no access worth the instruction.
 constexpr std::int64_t kShortAxisBytes = 8;
 
@@ -154,6 +185,8 @@ void collapse_axes(Kernel& kernel) {
   while (drop_one(kernel, kernel.axes.size() - fixed)) {
   }
   while (merge_one(kernel, kernel.axes.size() - fixed)) {
+  }
+  while (join_batch(kernel)) {
   }
 }
 

@@ -8,6 +8,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
+#include "codegen/lower/vector_product.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen {
@@ -100,6 +101,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     build_body(kernel, plan, group, domain, options);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
+  if (sum_vector_products(kernel)) collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.may.narrow) mark_narrow(kernel);

@@ -151,22 +151,49 @@ ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, cons
   return schedule;
 }
 
-// Few rows or columns: the other operand is read once, at the speed of memory, by blocks on all multiprocessors that
-// each have much of it under way.
-constexpr int kSkinny = 32;
-constexpr int kStreamedStages = 8;
+// Few rows or columns: the other operand is read once, at the speed of memory, by warps on all multiprocessors that each
+// have much of it under way.
+constexpr int kFewStreamed = 32;
 
-std::vector<Tile> skinny_tiles(const Problem& problem, const Target& target, int depth) {
-  std::vector<Tile> tiles;
-  const bool rows = problem.m <= problem.n;  // that are few
-  const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
-  const int narrow = few <= 16 ? 16 : 32;
-  for (int wide = 128; wide >= 16; wide /= 2) {
-    const int warps = std::min(4, wide / 16);
-    tiles.push_back(rows ? Tile{narrow, wide, depth, 1, warps, 0} : Tile{wide, narrow, depth, warps, 1, 0});
-    if (problem.batch * ceil_div(many, wide) >= target.multiprocessors) break;
+ContractSchedule streamed(const Kernel& kernel, const Problem& problem, const Target& target, int wide, int warps,
+                          int chunks) {
+  constexpr int kChunk = 32;  // of the depth (contract_stream.cuh)
+  const int few = static_cast<int>(ceil_div(std::min(problem.m, problem.n), 8) * 8);
+  const bool rows = problem.m <= problem.n;
+  ContractSchedule schedule;
+  schedule.loop = MainLoop::stream;
+  schedule.tile_m = rows ? few : wide;
+  schedule.tile_n = rows ? wide : few;
+  schedule.tile_k = chunks * kChunk;
+  schedule.warps_m = schedule.warps_n = 1;
+  schedule.warps_k = warps;
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  schedule.vector_a = schedule.vector_b = 8;
+  StreamParts stream = stream_parts(schedule, kernel, parts, element, target);
+  if (!stream.matrix_access.along_depth)  // eight lanes lie side by side
+    stream.matrix_access.vector = std::min(stream.matrix_access.vector, wide / 8);
+  schedule.vector_a = (rows ? stream.few_access : stream.matrix_access).vector;
+  schedule.vector_b = (rows ? stream.matrix_access : stream.few_access).vector;
+  return schedule;
+}
+
+// The widest tile that leaves no multiprocessor without one.
+std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {
+  if (std::min(problem.m, problem.n) > kFewStreamed) return std::nullopt;
+  std::optional<ContractSchedule> best;
+  for (const int wide : {16, 32, 64}) {
+    const std::int64_t tiles = problem.batch * ceil_div(std::max(problem.m, problem.n), wide);
+    if (best && tiles * 8 < target.multiprocessors * 7) break;
+    for (const int chunks : {4, 2, 1}) {
+      const int warps = static_cast<int>(std::clamp<std::int64_t>(problem.k / (32 * chunks), 1, 8));
+      const ContractSchedule schedule = streamed(kernel, problem, target, wide, warps, chunks);
+      if (!verify(schedule, kernel, target).empty()) continue;
+      best = schedule;
+      break;
+    }
   }
-  return tiles;
+  return best;
 }
 
 }  // namespace
@@ -176,11 +203,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
   const TileElement element = tile_element(kernel, parts.contract, target);
   const Problem problem = problem_of(kernel, parts);
   if (const auto wgmma = choose_wgmma(kernel, target, problem)) return *wgmma;
-  if (element.tensor_cores && size_of(element.dtype) == 2 && std::min(problem.m, problem.n) <= kSkinny) {
-    const ContractSchedule streamed =
-        in_warps(skinny_tiles(problem, target, 128).back(), kStreamedStages, kernel, target);
-    if (verify(streamed, kernel, target).empty()) return streamed;
-  }
+  if (const auto stream = choose_stream(kernel, target, problem)) return *stream;
   return in_warps(element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
                                        : cheapest(kScalarTiles, problem, target.multiprocessors),
                   3, kernel, target);
@@ -194,10 +217,10 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
     for (const WarpgroupTile& tile : kWarpgroupTiles)
       for (const int cluster : {1, 2}) result.push_back(in_warpgroups(tile, cluster, kernel, target));
   }
-  if (chosen.loop == MainLoop::mma_sync && std::min(problem.m, problem.n) <= kSkinny) {
-    for (const int depth : {64, 128, 256})
-      for (const Tile& tile : skinny_tiles(problem, target, depth))
-        for (const int stages : {4, kStreamedStages}) result.push_back(in_warps(tile, stages, kernel, target));
+  if (chosen.loop == MainLoop::stream) {
+    for (const int wide : {16, 32, 64})
+      for (const int warps : {4, 8, 16})
+        for (const int chunks : {1, 2, 4}) result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
   }
   return result;
 }

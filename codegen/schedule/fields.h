@@ -11,7 +11,7 @@ namespace tenon::codegen {
 
 /// The words for an enum's values or a variant's alternatives, in their order; the variants' first is the default.
 inline constexpr std::array kRowMappings = {"thread", "warp", "block", "column"};
-inline constexpr std::array kMainLoops = {"simt", "mma_sync", "wgmma", "cpu"};
+inline constexpr std::array kMainLoops = {"simt", "mma_sync", "wgmma", "stream", "cpu"};
 inline constexpr std::array kFeeds = {"boxes", "threads"};
 inline constexpr std::array kKeeps = {"reread", "registers", "shared", "buffer"};
 inline constexpr std::array kCuts = {"whole", "splits", "persistent_blocks"};
@@ -130,6 +130,7 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "tile_k", s, &ContractSchedule::tile_k);
   field(f, "warps_m", s, &ContractSchedule::warps_m);
   field(f, "warps_n", s, &ContractSchedule::warps_n);
+  field(f, "warps_k", s, &ContractSchedule::warps_k);
   field(f, "stages", s, &ContractSchedule::stages);
   field(f, "vector_a", s, &ContractSchedule::vector_a);
   field(f, "vector_b", s, &ContractSchedule::vector_b);

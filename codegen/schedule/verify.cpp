@@ -255,8 +255,34 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   return {};
 }
 
+// Of a streaming main loop (codegen/prelude/contract_stream.cuh).
+Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr int kChunk = 32, kMostRegisters = 192;  // of a thread, in 4 bytes, for what is under way and its sums
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  if (target.sm < 80 || !element.tensor_cores || size_of(element.dtype) != 2)
+    return "matrices stream through tensor cores from sm_80 on, in f16 and bf16";
+  if (schedule.warps_m != 1 || schedule.warps_n != 1) return "the warps of a block divide the depth";
+  if (schedule.warps_k < 1 || schedule.warps_k > 16) return "one to sixteen warps divide the depth";
+  const int wide = std::max(schedule.tile_m, schedule.tile_n), few = std::min(schedule.tile_m, schedule.tile_n);
+  if (few < 8 || few % 8 != 0) return "few rows or columns come in eights";
+  const StreamParts stream = stream_parts(schedule, kernel, parts, element, target);
+  const TileAccess& access = stream.matrix_access;
+  if (wide % (access.along_depth || access.vector == 1 ? 16 : 8 * access.vector) != 0)
+    return "a warp multiplies whole fragments";
+  if (schedule.tile_k < kChunk || schedule.tile_k % kChunk != 0) return "a warp takes the depth in chunks of 32";
+  if (schedule.tile_k / kChunk * (wide + few) / 2 + wide * few / 32 > kMostRegisters)
+    return "what is under way exceeds the registers of a thread";
+  if (schedule.tile_n % epilogue_vector(kernel, parts.n, 8) != 0) return "the columns of a tile are whole vectors";
+  if (stream_shared_bytes(schedule) > target.shared_memory_per_block)
+    return "the sums exceed the shared memory of a block";
+  return {};
+}
+
 Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
+  if (schedule.warps_k != 1) return "warps divide the depth where it streams";
   if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);

@@ -1,4 +1,4 @@
-// The planner as a list: cut long concats, find attention, seed, merge, recompute, lay out, pack,
+// The planner as a list: cut long concats, arrange products, find attention, seed, merge, recompute, lay out, pack,
 // write down why not.
 #include "ir/fusion/plan.h"
 
@@ -11,6 +11,7 @@
 #include "ir/fusion/finish.h"
 #include "ir/fusion/memory.h"
 #include "ir/fusion/packing.h"
+#include "ir/fusion/products.h"
 #include "ir/graph/build.h"
 #include "ir/passes/passes.h"
 
@@ -94,10 +95,13 @@ Plan make_plan(const Graph& graph, const PlanOptions& options) { return cut_into
 
 Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
   Plan plan;
-  plan.graph = cut_concats(graph, static_cast<std::size_t>(options.max_pointers));
+  Products products = arrange_products(cut_concats(graph, static_cast<std::size_t>(options.max_pointers)), options);
+  plan.graph = std::move(products.graph);
   plan.cost = options.cost;
   separate_outputs(plan.graph);
   Context context(plan.graph, options);
+  for (ValueId value : products.stored)
+    context.cloned[static_cast<std::size_t>(plan.graph.value(value).producer)] = false;
   store_meeting_views(context);
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(context);

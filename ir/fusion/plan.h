@@ -169,6 +169,8 @@ struct PlanOptions {
   bool duplicate = true;     ///< recompute cheap values rather than store them
   bool mixed_order = false;  ///< reductions over rows and over columns of the same tensors in one kernel, where the
                              ///< target's code generator has it
+  bool pad_rows = false;     ///< operands of products are copied where their rows begin off 16-byte boundaries
+  bool split_depth = false;  ///< few tiles of a product with a long depth become batches of parts of it, and their sum
   int max_operands = 24;     ///< pointers of one kernel that is merged of several
   int max_pointers = 128;    ///< and those that one operator takes through the views before it: beyond, some of these
                              ///< are stored, and concats of more operands are cut

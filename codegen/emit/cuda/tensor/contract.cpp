@@ -33,10 +33,51 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
       return fmt::format("contract_simt<{}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
                          schedule.stages, index, block);
     case MainLoop::wgmma:
+    case MainLoop::stream:
     case MainLoop::cpu: break;
   }
   TENON_CHECK(false, "the main loop has an emitter of its own, or is a CPU's");
   return {};
+}
+
+// A matrix that streams past few rows or columns.
+Source emit_stream(const Kernel& kernel, const Target& target) {
+  constexpr int kChunk = 32;  // of the depth (contract_stream.cuh)
+  const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+  const ContractParts parts = contract_parts(kernel);
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  const StreamParts stream = stream_parts(schedule, kernel, parts, element, target);
+  const Names names = names_of(kernel);
+  const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
+  const Dim tiles_m = blocks_of(extent(parts.m), schedule.tile_m),
+            tiles_n = blocks_of(extent(parts.n), schedule.tile_n);
+  const std::string index = index_type(kernel);
+  const bool rows = stream.few_are_rows;
+  const int wide = rows ? schedule.tile_n : schedule.tile_m, few = rows ? schedule.tile_m : schedule.tile_n;
+  const bool in_blocks = extent(parts.k).bounds(kernel.symbols).min > std::int64_t{kLongDepth} * schedule.warps_k;
+
+  Writer out(1);
+  join_stream(out, target);
+  out.line("extern __shared__ __align__(16) unsigned char shared[];");
+  out.line(fmt::format("const raster tile = raster_of(blockIdx.x, {}, {});", dim_text(tiles_m, names),
+                       dim_text(tiles_n, names)));
+  decode_batch(out, kernel, parts.batch, "tile.batch");
+  emit_operand(out, kernel, "matrix", stream.matrix, element, stream.matrix_access);
+  emit_operand(out, kernel, "few", stream.few, element, stream.few_access);
+  emit_result(out, kernel, parts, element);
+  out.line(fmt::format("contract_stream<{}, {}, {}, {}, {}, {}, {}{}>(", tile_type(element), wide, few,
+                       schedule.warps_k, schedule.tile_k / kChunk, rows, index,
+                       in_blocks ? fmt::format(", {}", kBlockTerms / kChunk) : ""));
+  out.line(fmt::format("    shared, matrix, few, out, ({0})tile.{1} * {2}, ({0})tile.{3} * {4}, {5}, {6}, {7});", index,
+                       rows ? "n" : "m", wide, rows ? "m" : "n", few,
+                       dim_text(extent(rows ? parts.n : parts.m), names),
+                       dim_text(extent(rows ? parts.m : parts.n), names), dim_text(extent(parts.k), names)));
+
+  LaunchRule launch;
+  launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
+  launch.block = 32 * schedule.warps_k;
+  launch.shared_bytes = static_cast<int>(stream_shared_bytes(schedule));
+  return finish(kernel, out, launch, target, kAllRegisters);
 }
 
 }  // namespace
@@ -44,6 +85,7 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
 Source emit_contract(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
   if (schedule.loop == MainLoop::wgmma) return emit_contract_wgmma(kernel, target);
+  if (schedule.loop == MainLoop::stream) return emit_stream(kernel, target);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);
   if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};

@@ -1,0 +1,74 @@
+// See vector_product.h.
+#include "codegen/lower/vector_product.h"
+
+#include <algorithm>
+
+#include "ir/graph/check.h"
+
+namespace tenon::codegen {
+namespace {
+
+bool has_vector(const Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::contract) return false;
+  const auto is_one = [&](std::size_t from_end) { return kernel.axes[kernel.axes.size() - from_end].extent.is(1); };
+  return is_one(3) || is_one(2);  // m, n
+}
+
+// In which products are added up.
+DType dtype_of_sum(DType dtype) { return is_real(dtype) && size_of(dtype) < 4 ? DType::f32 : dtype; }
+
+}  // namespace
+
+bool sum_vector_products(Kernel& kernel) {
+  if (!has_vector(kernel)) return false;
+  const auto at = std::find_if(kernel.body.begin(), kernel.body.end(),
+                               [](const Instr& instr) { return instr.kind == InstrKind::contract; });
+  TENON_CHECK(at != kernel.body.end(), "a contract kernel has one contraction");
+  const auto position = static_cast<InstrId>(at - kernel.body.begin());
+  std::vector<Instr> added;
+  const auto add = [&](InstrKind kind, DType dtype, std::vector<InstrId> args, std::uint64_t depends) {
+    Instr instr;
+    instr.kind = kind;
+    instr.dtype = dtype;
+    instr.args = std::move(args);
+    instr.depends = depends;
+    added.push_back(std::move(instr));
+    return position + static_cast<InstrId>(added.size()) - 1;
+  };
+  const auto cast = [&](InstrId id, DType from, DType to, std::uint64_t depends) {
+    if (from == to) return id;
+    const InstrId result = add(InstrKind::map, to, {id}, depends);
+    added.back().op = ir::Op::cast;
+    return result;
+  };
+  const DType dtype = dtype_of_sum(at->dtype);
+  std::vector<InstrId> factors;
+  for (const InstrId factor : at->args) {
+    const Instr& instr = kernel.instr(factor);
+    // A contraction takes values as they are stored.
+    const bool rounds = instr.kind != InstrKind::load && dtype_of_sum(instr.dtype) != instr.dtype;
+    const InstrId rounded = rounds ? add(InstrKind::round, instr.dtype, {factor}, instr.depends) : factor;
+    factors.push_back(cast(rounded, instr.dtype, dtype, instr.depends));
+  }
+  const InstrId product = add(InstrKind::map, dtype, factors,
+                              kernel.instr(at->args[0]).depends | kernel.instr(at->args[1]).depends);
+  added.back().op = ir::Op::mul;
+  add(InstrKind::reduce, dtype, {product}, at->depends);
+  added.back().op = ir::Op::sum;
+  added.back().axes = at->axes;
+  added.back().note = at->note;
+  cast(position + static_cast<InstrId>(added.size()) - 1, dtype, at->dtype, at->depends);
+
+  const auto shift = static_cast<InstrId>(added.size()) - 1;  // the last takes the contraction's place
+  for (auto instr = kernel.body.begin() + position + 1; instr != kernel.body.end(); ++instr)
+    for (InstrId& arg : instr->args)
+      if (arg >= position) arg += shift;
+  for (Store& store : kernel.stores)
+    if (store.value >= position) store.value += shift;
+  kernel.body.erase(kernel.body.begin() + position);
+  kernel.body.insert(kernel.body.begin() + position, added.begin(), added.end());
+  kernel.kernel_class = ir::KernelClass::reduce;
+  return true;
+}
+
+}  // namespace tenon::codegen

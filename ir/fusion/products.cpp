@@ -1,0 +1,186 @@
+// See products.h.
+#include "ir/fusion/products.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "ir/fusion/cluster.h"
+#include "ir/graph/build.h"
+#include "ir/graph/view.h"
+#include "ir/passes/rewrite.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+constexpr std::int64_t kRowBytes = 16;      // to which a box's rows are aligned
+constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
+constexpr double kGain = 1.25;              // that a rewrite must promise
+constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
+constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
+constexpr std::int64_t kDepthStep = 64;     // of which a part is whole ones
+constexpr std::int64_t kMostParts = 64;     // of a depth
+constexpr std::int64_t kStreamedRows = 32;  // up to so many, 16-bit operands pass at the speed of memory anyway
+constexpr double kThreadsOfProcessor = 2048;
+
+struct Problem {
+  double batch = 1;
+  std::int64_t m = 0, n = 0, k = 0;
+  double flops() const { return 2 * batch * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+};
+
+bool constant(const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Dim& extent) { return extent.is_constant(); });
+}
+
+double count(const Shape& shape) {
+  double product = 1;
+  for (const Dim& extent : shape) product *= static_cast<double>(extent.constant());
+  return product;
+}
+
+class ArrangeProducts {
+ public:
+  ArrangeProducts(const Graph& graph, const PlanOptions& options, std::set<NodeId> of_attention)
+      : graph_(graph), options_(options), of_attention_(std::move(of_attention)), rewrite_(graph) {}
+
+  Products run() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const Node& node = graph_.nodes[i];
+      if (!arrange(static_cast<NodeId>(i), node)) rewrite_.copy(node);
+    }
+    std::vector<ValueId> stored = std::move(stored_);
+    return {rewrite_.finish(), std::move(stored)};
+  }
+
+ private:
+  bool arrange(NodeId id, const Node& node) {
+    if (kind_of(node.op) != Kind::contract || of_attention_.count(id) != 0) return false;
+    const Shape &a = graph_.type(node.operands[0]).shape, &b = graph_.type(node.operands[1]).shape,
+                &result = graph_.type(node.results[0]).shape;
+    if (!constant(a) || !constant(b) || count(result) == 0 || count(a) == 0) return false;
+    Problem problem{1, a[a.size() - 2].constant(), b.back().constant(), a.back().constant()};
+    problem.batch = count(result) / static_cast<double>(problem.m) / static_cast<double>(problem.n);
+    const ContractionElement element = contraction_element(
+        graph_.type(node.operands[0]).dtype, graph_.type(node.operands[1]).dtype, graph_.type(node.results[0]).dtype,
+        node.attrs.get_or("tf32", false), options_.cost.tensor_cores);
+    std::vector<ValueId> operands = rewrite_.mapped(node.operands);
+    bool changed = false;
+    if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
+      for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
+    const std::int64_t parts = options_.split_depth ? parts_of_depth(problem, element) : 1;
+    if (parts > 1) {
+      rewrite_.replace(node.results[0], split(node, operands, parts));
+    } else if (changed) {
+      rewrite_.replace(node.results[0], append_one(rewrite_.graph, node.op, operands, node.attrs, node.place));
+    }
+    return changed || parts > 1;
+  }
+
+  // Microseconds of the tiles, each on a multiprocessor of its own as long as there are any.
+  double tiles_us(double tiles, double depth, double tile_elements, const ContractionElement& element) const {
+    const CostModel& cost = options_.cost;
+    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
+    const double tflops = element.tensor_cores ? cost.tensor_tflops : cost.lane_tflops;
+    return std::ceil(tiles / processors) * 2 * tile_elements * depth / (tflops * 1e6 / processors);
+  }
+
+  std::int64_t parts_of_depth(const Problem& problem, const ContractionElement& element) const {
+    const std::int64_t few = std::min(problem.m, problem.n);
+    if (problem.batch != 1 || few == 1 || (element.tensor_cores && few <= kStreamedRows)) return 1;
+    const std::int64_t tile_m = std::min(kTile, problem.m), tile_n = std::min(kTile, problem.n);
+    const double tiles = std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
+                         std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
+    const auto elements = static_cast<double>(tile_m * tile_n);
+    const auto depth = static_cast<double>(problem.k);
+    const double whole = tiles_us(tiles, depth, elements, element);
+    double least = whole / kGain;
+    std::int64_t best = 1;
+    for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
+      if (problem.k % (parts * kDepthStep) != 0) continue;
+      const auto p = static_cast<double>(parts);
+      const double sums = 4 * p * static_cast<double>(problem.m) * static_cast<double>(problem.n);
+      const double us = tiles_us(tiles * p, depth / p, elements, element) + options_.cost.launch_us +
+                        2 * sums / (options_.cost.l2_bandwidth_gb_s * 1e3);
+      if (us < least) best = parts, least = us;
+    }
+    return best;
+  }
+
+  ValueId append(Op op, std::vector<ValueId> operands, Attrs attrs, const Place& place) {
+    return append_one(rewrite_.graph, op, std::move(operands), std::move(attrs), place);
+  }
+
+  // The sum over `parts` batches, each the product of a part of the depth.
+  ValueId split(const Node& node, const std::vector<ValueId>& operands, std::int64_t parts) {
+    const Shape a = rewrite_.graph.type(operands[0]).shape, b = rewrite_.graph.type(operands[1]).shape;
+    const Dim m = a[a.size() - 2], n = b.back(), k = a.back(), part(k.constant() / parts);
+    const ValueId rows = append(Op::reshape, {operands[0]}, {{"shape", Shape{m, Dim(parts), part}}}, node.place);
+    const ValueId left = append(Op::transpose, {rows}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}}, node.place);
+    const ValueId right = append(Op::reshape, {operands[1]}, {{"shape", Shape{Dim(parts), part, n}}}, node.place);
+    const DType dtype = graph_.type(node.results[0]).dtype;
+    const DType wide = is_real(dtype) && size_of(dtype) < 4 ? DType::f32 : dtype;
+    Attrs attrs = node.attrs;
+    attrs.set("dtype", wide);
+    const ValueId products = append(node.op, {left, right}, attrs, node.place);
+    ValueId sum = append(Op::sum, {products}, {{"axis", std::vector<std::int64_t>{0}}}, node.place);
+    if (dtype != wide) sum = append(Op::cast, {sum}, {{"dtype", dtype}}, node.place);
+    return append(Op::reshape, {sum}, {{"shape", graph_.type(node.results[0]).shape}}, node.place);
+  }
+
+  // Puts a copy with aligned rows in the place of an operand that lies in memory, perhaps seen transposed.
+  bool pad_rows(ValueId& operand, const Problem& problem, const Place& place) {
+    const Node& maker = rewrite_.graph.producer(operand);
+    const bool transposed = maker.op == Op::transpose;
+    const ValueId rows = transposed ? maker.operands[0] : operand;
+    const Attrs attrs = maker.attrs;
+    const Kind kind = kind_of(rewrite_.graph.producer(rows).op);
+    if (kind != Kind::contract && kind != Kind::reduce && rewrite_.graph.producer(rows).op != Op::input) return false;
+    const Type type = rewrite_.graph.type(rows);
+    const std::int64_t whole = kRowBytes / size_of(type.dtype), extent = type.shape.back().constant();
+    if (size_of(type.dtype) != 2 || extent % whole == 0 || extent < whole) return false;
+    const CostModel& cost = options_.cost;
+    const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
+    const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
+    if ((kUnaligned - 1) / 2 * product_us < kGain * copy_us) return false;  // each operand's half of what is lost
+    std::vector<Dim> low(type.shape.size(), Dim(0)), high(type.shape.size(), Dim(0));
+    high.back() = Dim(whole - extent % whole);
+    ValueId& padded = padded_.try_emplace(rows, -1).first->second;
+    if (padded < 0) {
+      padded = append(Op::pad, {rows}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
+      stored_.push_back(padded);
+    }
+    const auto last = static_cast<std::int64_t>(type.shape.size()) - 1;
+    operand = append(
+        Op::slice, {padded},
+        {{"axis", std::vector<std::int64_t>{last}}, {"start", Shape{Dim(0)}}, {"stop", Shape{Dim(extent)}}}, place);
+    if (transposed) operand = append(Op::transpose, {operand}, attrs, place);
+    return true;
+  }
+
+  const Graph& graph_;
+  const PlanOptions& options_;
+  const std::set<NodeId> of_attention_;
+  Rewrite rewrite_;
+  std::vector<ValueId> stored_;
+  std::map<ValueId, ValueId> padded_;  // by what they are copies of
+};
+
+bool has_contraction(const Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(),
+                     [](const Node& node) { return kind_of(node.op) == Kind::contract; });
+}
+
+}  // namespace
+
+Products arrange_products(Graph graph, const PlanOptions& options) {
+  if ((!options.pad_rows && !options.split_depth) || !has_contraction(graph)) return {std::move(graph), {}};
+  std::set<NodeId> of_attention;
+  if (options.fuse && options.find_attention)
+    for (const std::vector<NodeId>& nodes : find_attention(Context(graph, options)).nodes)
+      of_attention.insert(nodes.begin(), nodes.end());
+  return ArrangeProducts(graph, options, std::move(of_attention)).run();
+}
+
+}  // namespace tenon::ir::fusion

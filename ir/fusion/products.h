@@ -1,0 +1,22 @@
+// Products that a contraction's kernel would run badly as they stand, as others that mean the same.
+#pragma once
+
+#include <vector>
+
+#include "ir/fusion/plan.h"
+
+namespace tenon::ir::fusion {
+
+struct Products {
+  Graph graph;
+  std::vector<ValueId> stored;  ///< values of `graph` that are to be in memory, whatever it would save to compute them
+};
+
+/// `graph` (decomposed) with matmuls, other than those of attention, rewritten where the cost model gains by it:
+///   options.pad_rows      an operand whose rows begin off 16-byte boundaries is copied into rows that do not
+///   options.split_depth   few tiles of a long depth become batches, one for each part of the depth, in f32, and their
+///                         sum
+/// A sum over the parts adds the same products in another order (docs/numerics.md, sums).
+Products arrange_products(Graph graph, const PlanOptions& options);
+
+}  // namespace tenon::ir::fusion
