@@ -91,11 +91,13 @@ __device__ __forceinline__ void fill_boxed(unsigned char* to, const Operand& sou
 //@ wgmma_tiles
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
 // multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
-// hands its sums out. `boxes_a`, `boxes_b`: the operand comes in boxes; `lag`: steps by which copies of threads may be
-// behind (0: they are no asynchronous ones).
+// hands its sums out. Of a tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each
+// tile. The sums of every `block` steps are added to totals (0: there are none). `boxes_a`, `boxes_b`: the operand comes in
+// boxes; `lag`: steps by which copies of threads may be behind (0: they are no asynchronous ones).
 template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int producers_, int stages_, int cluster_,
-          bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_, int lag_>
+          int parts_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_, int lag_>
 struct wgmma_tiles {
+  static constexpr int parts = parts_, block = block_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, stages = stages_, cluster = cluster_, lag = lag_;
   static constexpr int consumers = consumers_, producers = producers_;
   static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
@@ -115,6 +117,7 @@ struct wgmma_tiles {
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
   static constexpr int block_a = 64 * 128 / 16;
+  static_assert(parts == 1 || (cluster == 1 && !turns), "blocks of a cluster share a tile's depth or what they read");
 };
 
 //@ transpose_quad
@@ -183,6 +186,44 @@ __device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine,
   }
 }
 
+//@ hand_out_parts
+// The same where the blocks of a cluster have the sums of parts of the depth: each adds up those of all of them, in their
+// order, for some of the columns. `left`: shared memory for the sums of a block, which nothing else needs any more.
+template <class Tiles, class Index, class Result>
+__device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles::tile_n / 2], unsigned char* left,
+                                               float* mine, Index m0, Index n0, Index m_limit, Index n_limit,
+                                               const Result& out) {
+  constexpr int turn = 32, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
+  const u32 rank = cluster_rank();
+  wait_turn<threads>(1);  // all have read the last tiles
+#pragma unroll
+  for (int block = 0; block < Tiles::blocks; ++block)
+#pragma unroll
+    for (int i = 0; i < Tiles::tile_n / 2; i += 4)
+      store<4, 4>(reinterpret_cast<float*>(left) + ((block * (Tiles::tile_n / 8) + i / 4) * threads + threadIdx.x) * 4,
+                  pack<float, 4>{sum[block][i], sum[block][i + 1], sum[block][i + 2], sum[block][i + 3]});
+  join_cluster();
+#pragma unroll 1
+  for (int at = 0; at < Tiles::blocks * turns; ++at) {
+    if ((threadIdx.x / 128 * Tiles::blocks * turns + at) % Tiles::parts != rank) continue;
+    float all[turn / 2];
+#pragma unroll
+    for (int i = 0; i < turn / 2; i += 4) {
+      const float* place = reinterpret_cast<float*>(left) + ((at * (turn / 8) + i / 4) * threads + threadIdx.x) * 4;
+      pack<float, 4> total = load_of_block(place, 0);
+#pragma unroll
+      for (int part = 1; part < Tiles::parts; ++part) {
+        const pack<float, 4> its = load_of_block(place, part);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) total[j] += its[j];
+      }
+#pragma unroll
+      for (int j = 0; j < 4; ++j) all[i + j] = total[j];
+    }
+    hand_out<turn>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
+  }
+}
+
 //@ contract_wgmma
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
 // elements along the depth, or of 64 elements across it. Of an operand that threads bring, the second argument is the
@@ -193,6 +234,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
                                                const Multiply& multiply, const Results& with_result, u32 batches,
                                                Index m_limit, Index n_limit, Index k_limit) {
   constexpr int stages = Tiles::stages, cluster = Tiles::cluster, depth = Tiles::depth, consumers = Tiles::consumers;
+  constexpr int shared_by = cluster * Tiles::parts;  // blocks that have the same tile, or neighbouring ones
   arrival* const full = reinterpret_cast<arrival*>(shared + stages * Tiles::bytes);
   arrival* const empty = full + stages;
   float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, where `out` takes few columns at once
@@ -208,8 +250,10 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
   }
   const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
   const u32 tiles_n = (u32)((n_limit + (Tiles::tile_n - 1)) / Tiles::tile_n);
-  const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / cluster;
-  const Index steps = (k_limit + (depth - 1)) / depth, rank = cluster > 1 ? cluster_rank() : 0;
+  const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / shared_by;
+  const Index rank = cluster > 1 ? cluster_rank() : 0, part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
+  const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / Tiles::parts;
+  const Index steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = first_step * depth;
   const int group = threadIdx.x / 128;
   ring<stages> at;
   if (group >= consumers) {
@@ -226,7 +270,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     };
     int waiting = 0, whose = 0;
     if (Tiles::threads || thread == 0) {
-      for (u32 number = blockIdx.x / cluster; number < tiles; number += step) {
+      for (u32 number = blockIdx.x / shared_by; number < tiles; number += step) {
         const raster tile = raster_of(number, tiles_m, tiles_n);
         const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::tile_n;
 #pragma unroll 1
@@ -240,12 +284,12 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
           wait_arrival(empty + at.stage, at.parity ^ 1);
           if (Tiles::boxes && thread == 0) {
             expect_bytes(full + at.stage, Tiles::boxed_bytes);
-            if constexpr (Tiles::boxes_a) load_a(stage, full + at.stage, tile.batch, m0, k * depth);
-            if constexpr (Tiles::boxes_b) load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k * depth);
+            if constexpr (Tiles::boxes_a) load_a(stage, full + at.stage, tile.batch, m0, k0 + k * depth);
+            if constexpr (Tiles::boxes_b) load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k0 + k * depth);
           }
           if constexpr (Tiles::threads) {
-            if constexpr (!Tiles::boxes_a) load_a(stage, thread, tile.batch, m0, k * depth);
-            if constexpr (!Tiles::boxes_b) load_b(stage + Tiles::bytes_a, thread, tile.batch, n0, k * depth);
+            if constexpr (!Tiles::boxes_a) load_a(stage, thread, tile.batch, m0, k0 + k * depth);
+            if constexpr (!Tiles::boxes_b) load_b(stage + Tiles::bytes_a, thread, tile.batch, n0, k0 + k * depth);
             if (lag > 0) commit_copies();
             if (waiting < lag) {
               ++waiting;
@@ -273,12 +317,13 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
       }
     };
     const int part = Tiles::turns ? 0 : group * Tiles::rows;  // of the tile's rows
-    const u32 first = blockIdx.x / cluster, skipped = Tiles::turns ? consumers : 1;
+    const u32 first = blockIdx.x / shared_by, skipped = Tiles::turns ? consumers : 1;
     if (Tiles::turns) at.advance(group * steps);
     for (u32 number = first + (Tiles::turns ? group : 0) * step; number < tiles; number += skipped * step) {
       const raster tile = raster_of(number, tiles_m, tiles_n);
       const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::tile_n;
       float sum[Tiles::blocks][Tiles::tile_n / 2];
+      float total[Tiles::block > 0 ? Tiles::blocks : 1][Tiles::tile_n / 2] = {};
       if (steps == 0) {
 #pragma unroll
         for (int i = 0; i < Tiles::blocks * (Tiles::tile_n / 2); ++i) sum[i / (Tiles::tile_n / 2)][i % (Tiles::tile_n / 2)] = 0;
@@ -286,7 +331,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
       // A phase's parity tells it from its neighbours only: none waits for data of its tile before that of the tile ahead
       // has come.
       if (Tiles::turns && number != first) wait_turn<256>(1 + group);
-      int before = 0;
+      int before = -1;  // the stage that is read by products under way
 #pragma unroll 1
       for (Index k = 0; k < steps; ++k) {
         wait_arrival(full + at.stage, at.parity);
@@ -298,25 +343,51 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
         for (int i = 0; i < 4; ++i)
 #pragma unroll
           for (int block = 0; block < Tiles::blocks; ++block)
-            multiply(sum[block], a + block * Tiles::block_a + i * Tiles::step_a, b + i * Tiles::step_b, k > 0 || i > 0);
+            multiply(sum[block], a + block * Tiles::block_a + i * Tiles::step_a, b + i * Tiles::step_b,
+                     (Tiles::block > 0 ? k % Tiles::block > 0 : k > 0) || i > 0);
         commit_products();
         wait_products<1>();
-        if (k > 0) release(before);
+        if (before >= 0) release(before);
         before = at.stage;
+        if (Tiles::block > 0 && (k + 1) % Tiles::block == 0) {
+          wait_products<0>();
+          release(before);
+          before = -1;
+          if constexpr (Tiles::block > 0) {
+#pragma unroll
+            for (int block = 0; block < Tiles::blocks; ++block) {
+              settle(sum[block]);
+              add_block(total[block], sum[block]);
+            }
+          }
+        }
         at.advance();
       }
       if (Tiles::turns && number + step < tiles) give_turn<256>(1 + (group + 1) % consumers);
       wait_products<0>();
-      if (steps > 0) release(before);
+      if (before >= 0) release(before);
       if (Tiles::turns) at.advance((skipped - 1) * steps);
 #pragma unroll
       for (int block = 0; block < Tiles::blocks; ++block) settle(sum[block]);
-      with_result(tile.batch, [&](const auto& out) {
+      if constexpr (Tiles::block > 0) {
 #pragma unroll
-        for (int block = 0; block < Tiles::blocks; ++block)
-          hand_out<Tiles::tile_n>(sum[block], sums + threadIdx.x / 32 * (16 * 40), m0 + block * 64, n0, m_limit, n_limit, out);
+        for (int block = 0; block < Tiles::blocks; ++block) {
+          add_block(total[block], sum[block]);
+          add_block(sum[block], total[block]);
+        }
+      }
+      float* const mine = sums + threadIdx.x / 32 * (16 * 40);
+      with_result(tile.batch, [&](const auto& out) {
+        if constexpr (Tiles::parts > 1) {
+          hand_out_parts<Tiles>(sum, shared, mine, m0, n0, m_limit, n_limit, out);
+        } else {
+#pragma unroll
+          for (int block = 0; block < Tiles::blocks; ++block)
+            hand_out<Tiles::tile_n>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit, out);
+        }
       });
     }
   }
-  if constexpr (cluster > 1) join_cluster();
+  if (Tiles::parts > 1 && group >= consumers) join_cluster();  // consumers have, ahead of each other's sums
+  if constexpr (shared_by > 1) join_cluster();
 }

@@ -99,6 +99,18 @@ __device__ __forceinline__ void copy_box_to_all(void* to, const tensor_map& map,
       : "memory");
 }
 
+//@ load_of_block
+// What lies at this place in the shared memory of another block of the cluster.
+__device__ __forceinline__ pack<float, 4> load_of_block(const float* place, int block) {
+  pack<float, 4> x;
+  asm volatile(
+      "{ .reg .b32 there; mapa.shared::cluster.u32 there, %4, %5; ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [there]; }"
+      : "=f"(x[0]), "=f"(x[1]), "=f"(x[2]), "=f"(x[3])
+      : "r"(shared_address(place)), "r"(block)
+      : "memory");
+  return x;
+}
+
 //@ publish_writes
 // What the thread has written to shared memory is seen by the tensor cores and the copy engine.
 __device__ __forceinline__ void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }

@@ -38,6 +38,8 @@ constexpr std::array kWarpgroupTiles{WarpgroupTile{128, 256, 2, false, 1.0},  Wa
                                      WarpgroupTile{128, 192, 2, false, 0.95}, WarpgroupTile{128, 128, 2, false, 0.93},
                                      WarpgroupTile{64, 128, 1, false, 0.7},   WarpgroupTile{128, 64, 2, false, 0.58},
                                      WarpgroupTile{64, 64, 1, false, 0.52}};
+constexpr int kBlockDepth = 128;  // whose products are added up before a result in 32 bits gets their sum
+constexpr int kLeastDepth = 256;  // of a part
 constexpr int kFewRows = 32;   // fewer rows or columns than half of a warpgroup's are wasted on it
 constexpr int kMostAhead = 8;  // steps of the depth that are asked for ahead
 
@@ -60,12 +62,14 @@ double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
 
 // In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
 // they take turns.
-double cost(const WarpgroupTile& tile, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.15;  // measured on an H200: 5 us for a tile of 128 x 256
+double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const Target& target) {
+  constexpr double kClocksOfSum = 0.15;       // measured on an H200: 5 us for a tile of 128 x 256
+  constexpr double kClocksOfMeeting = 3000;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
-  const double products = 2.0 * static_cast<double>(problem.k) / target.tensor_flops_per_clock / tile.efficiency;
+  const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock / tile.efficiency;
   const double each = tile.turns ? std::max(products, (products + kClocksOfSum) / 2) : products + kClocksOfSum;
-  return static_cast<double>(ceil_div(tiles, target.multiprocessors)) * tile.m * tile.n * each;
+  return static_cast<double>(ceil_div(tiles * parts, target.multiprocessors)) * tile.m * tile.n * each +
+         (parts > 1 ? kClocksOfMeeting : 0);
 }
 
 template <std::size_t count>
@@ -85,7 +89,7 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
 }
 
 // With as many stages as fit. Threads bring what boxes cannot.
-ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, const Kernel& kernel, const Target& target) {
+ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel, const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const DType element = tile_element(kernel, parts.contract, target).dtype;
   const auto feed = [&](const OperandPart& part) {
@@ -103,6 +107,9 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, const Ker
   schedule.producers = by_threads && tile.consumers == 2 ? 2 : 1;
   schedule.turns = tile.turns;
   schedule.cluster = by_threads ? 1 : cluster;
+  schedule.parts = tile_parts;
+  const DType dtype = kernel.instr(parts.contract).dtype;
+  schedule.block_steps = size_of(dtype) > 2 && problem_of(kernel, parts).k > kBlockDepth ? kBlockDepth / 64 : 0;
   schedule.stages = kMostAhead;  // of the next tile too
   const int vector = epilogue_vector(kernel, parts.n, 8);
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule, vector) > target.shared_memory_per_block)
@@ -117,14 +124,16 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Target&
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) >= target.multiprocessors;
-    const double time = cost(tile, problem, target);
-    if (best && time >= least) continue;
-    for (const int cluster : {full && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
-      const ContractSchedule schedule = in_warpgroups(tile, cluster, kernel, target);
-      if (!verify(schedule, kernel, target).empty()) continue;
-      best = schedule;
-      least = time;
-      break;
+    for (const int divided : {1, 2, 4, 8}) {
+      const double time = cost(tile, divided, problem, target);
+      if ((best && time >= least) || problem.k / divided < kLeastDepth) continue;
+      for (const int cluster : {full && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
+        const ContractSchedule schedule = in_warpgroups(tile, cluster, divided, kernel, target);
+        if (!verify(schedule, kernel, target).empty()) continue;
+        best = schedule;
+        least = time;
+        break;
+      }
     }
   }
   return best;
@@ -167,6 +176,7 @@ ContractSchedule streamed(const Kernel& kernel, const Problem& problem, const Ta
   schedule.tile_k = chunks * kChunk;
   schedule.warps_m = schedule.warps_n = 1;
   schedule.warps_k = warps;
+  schedule.streaming_loads = true;
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   schedule.vector_a = schedule.vector_b = 8;
@@ -215,12 +225,16 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
   const Problem problem = problem_of(kernel, contract_parts(kernel));
   if (chosen.loop == MainLoop::wgmma) {
     for (const WarpgroupTile& tile : kWarpgroupTiles)
-      for (const int cluster : {1, 2}) result.push_back(in_warpgroups(tile, cluster, kernel, target));
+      for (const int cluster : {1, 2}) result.push_back(in_warpgroups(tile, cluster, 1, kernel, target));
+    for (const WarpgroupTile& tile : kWarpgroupTiles)
+      for (const int divided : {2, 4, 8}) result.push_back(in_warpgroups(tile, 1, divided, kernel, target));
   }
   if (chosen.loop == MainLoop::stream) {
     for (const int wide : {16, 32, 64})
-      for (const int warps : {4, 8, 16})
+      for (const int warps : {8, 16})
         for (const int chunks : {1, 2, 4}) result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
+    result.push_back(chosen);
+    result.back().streaming_loads = !chosen.streaming_loads;
   }
   return result;
 }

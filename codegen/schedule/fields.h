@@ -140,6 +140,9 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "feed_b", s, &ContractSchedule::feed_b);
   field(f, "producers", s, &ContractSchedule::producers);
   field(f, "cluster", s, &ContractSchedule::cluster);
+  field(f, "parts", s, &ContractSchedule::parts);
+  field(f, "block_steps", s, &ContractSchedule::block_steps);
+  field(f, "streaming_loads", s, &ContractSchedule::streaming_loads);
   field(f, "micro_m", s, &ContractSchedule::micro_m);
 }
 

@@ -39,7 +39,9 @@ void take_out(ReduceSchedule& schedule, const Features& may) {
   schedule.late_stores = schedule.late_stores && schedule.cache.streaming && may.late_stores;
 }
 
-void take_out(ContractSchedule&, const Features&) {}
+void take_out(ContractSchedule& schedule, const Features& may) {
+  schedule.streaming_loads = schedule.streaming_loads && may.streaming;
+}
 void take_out(AttendSchedule&, const Features&) {}
 
 // Of what other fields rest on. Rows with outer reductions have to be held.

@@ -14,6 +14,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/lower/parts.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/limits.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen {
@@ -29,6 +30,7 @@ constexpr std::int64_t kMostOfTurn = 1 << 29;  // elements: beside a row of 2^30
 constexpr int kMostOfTile = 4096;              // of a CPU, in scratch memory of a thread
 constexpr int kWidestColumns = 32;             // of a micro-kernel: two registers of f32
 constexpr int kMostSums = 128;                 // of a thread, in registers
+constexpr int kMostSumsAndTotals = 192;        // beside one warpgroup of producers
 constexpr int kFewSums = 96;                   // beside two warpgroups of producers
 constexpr int kMostStages = 16;                // of operands under way
 constexpr int kMostKeys = 128;                 // of a tile, whose scores are in registers
@@ -241,12 +243,20 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
     return "a warpgroup has 64 rows, or a multiple";
   if (schedule.tile_n < 32 || schedule.tile_n > 256 || schedule.tile_n % 32 != 0)
     return "a tile has 32 to 256 columns, in 32s";
-  if (rows / 64 * (schedule.tile_n / 2) > (schedule.producers == 2 ? kFewSums : kMostSums))
+  const int sums = rows / 64 * (schedule.tile_n / 2);
+  if (schedule.block_steps < 0) return "a block of the depth has steps";
+  if (schedule.block_steps > 0 ? 2 * sums > kMostSumsAndTotals || schedule.producers == 2
+                               : sums > (schedule.producers == 2 ? kFewSums : kMostSums))
     return "the sums of a thread exceed its registers";
   if (schedule.tile_k != 64) return "a step of the depth is 128 bytes";
   if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";
   if (schedule.cluster != 1 && schedule.cluster != 2) return "a cluster has one block or two";
   if (schedule.cluster > 1 && (by_threads || !target.may.clusters)) return "blocks of a cluster share boxes";
+  if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "a tile's depth has one to eight parts";
+  if (schedule.parts > 1 && (schedule.cluster > 1 || schedule.turns || !target.may.clusters))
+    return "blocks of a cluster share a tile's depth, or what they read, and multiply together";
+  if (schedule.parts > 1 && 4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
+    return "the sums of a tile exceed the memory of its stages";
   if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
   const int lines = along_depth(schedule.feed_b, parts.b) ? 8 : 64;  // of a box: whole patterns of the swizzle
   if (schedule.tile_n % (lines * schedule.cluster) != 0) return "a tile is whole boxes of each block of the cluster";
@@ -282,6 +292,7 @@ Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, con
 Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
   if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
+  if (schedule.streaming_loads) return "loads bypass the caches where a matrix streams";
   if (schedule.warps_k != 1) return "warps divide the depth where it streams";
   if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const ContractParts parts = contract_parts(kernel);

@@ -75,6 +75,7 @@ struct CostModel {
   double l2_bytes = 30e6;           ///< that such data may take
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
+  double depth_parts = 8;           ///< blocks that can divide the depth of one tile among them
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)
   double guarded_load_slots = 12;   ///< and of one behind a condition (pad, concat), with the condition
@@ -171,6 +172,7 @@ struct PlanOptions {
                              ///< target's code generator has it
   bool pad_rows = false;     ///< operands of products are copied where their rows begin off 16-byte boundaries
   bool split_depth = false;  ///< few tiles of a product with a long depth become batches of parts of it, and their sum
+  bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
   int max_operands = 24;     ///< pointers of one kernel that is merged of several
   int max_pointers = 128;    ///< and those that one operator takes through the views before it: beyond, some of these
                              ///< are stored, and concats of more operands are cut

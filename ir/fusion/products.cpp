@@ -69,6 +69,7 @@ class ArrangeProducts {
     bool changed = false;
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
+    if (options_.split_f32 && split_f32(node, operands, problem, element)) return true;
     const std::int64_t parts = options_.split_depth ? parts_of_depth(problem, element) : 1;
     if (parts > 1) {
       rewrite_.replace(node.results[0], split(node, operands, parts));
@@ -94,7 +95,8 @@ class ArrangeProducts {
                          std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
     const auto elements = static_cast<double>(tile_m * tile_n);
     const auto depth = static_cast<double>(problem.k);
-    const double whole = tiles_us(tiles, depth, elements, element);
+    const double in_kernel = std::max(1.0, std::min(options_.cost.depth_parts, depth / kLeastDepth));
+    const double whole = tiles_us(tiles * in_kernel, depth / in_kernel, elements, element);
     double least = whole / kGain;
     std::int64_t best = 1;
     for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
@@ -106,6 +108,82 @@ class ArrangeProducts {
       if (us < least) best = parts, least = us;
     }
     return best;
+  }
+
+  // An f32 operand as f16 parts along its depth, and what they have to be multiplied by again: 2^-13 p, where p is the
+  // greatest power of two that no element of the row (column, of the second operand) is less than in magnitude.
+  struct Parts {
+    ValueId values, unscale;
+  };
+
+  // x = high + low as far as 2^-22 |x| shows it, and as 2^-38 of the row's greatest does.
+  Parts f16_parts(ValueId operand, std::int64_t depth, bool first, const Place& place) {
+    const Node& maker = rewrite_.graph.producer(operand);
+    if (maker.op == Op::transpose) {  // the copy lies as the matrix does
+      const auto perm = maker.attrs.get<std::vector<std::int64_t>>("perm");
+      const Attrs attrs = maker.attrs;
+      const Parts parts = f16_parts(maker.operands[0], perm[static_cast<std::size_t>(depth)], first, place);
+      return {append(Op::transpose, {parts.values}, attrs, place), append(Op::transpose, {parts.unscale}, attrs, place)};
+    }
+    const auto literal = [&](double value) { return append_literal(rewrite_.graph, Scalar(value), DType::f32, place); };
+    const auto cast = [&](ValueId value, DType dtype) { return append(Op::cast, {value}, {{"dtype", dtype}}, place); };
+    const ValueId size = append(Op::abs, {operand}, {}, place);
+    const ValueId greatest = append(
+        Op::max, {size}, {{"axis", std::vector<std::int64_t>{depth}}, {"keepdims", true}}, place);
+    const ValueId bits = append(Op::bitcast, {append(Op::maximum, {greatest, literal(0x1p-100)}, {}, place)},
+                                {{"dtype", DType::i32}}, place);
+    const ValueId exponent = append_literal(rewrite_.graph, Scalar(std::int64_t{0x7f800000}), DType::i32, place);
+    const ValueId power =
+        append(Op::bitcast, {append(Op::bitwise_and, {bits, exponent}, {}, place)}, {{"dtype", DType::f32}}, place);
+    const ValueId scaled = append(Op::mul, {operand, append(Op::div, {literal(0x1p13), power}, {}, place)}, {}, place);
+    const ValueId high = cast(scaled, DType::f16);
+    const ValueId low = cast(append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place), DType::f16);
+    const std::vector<ValueId> pieces =
+        first ? std::vector<ValueId>{high, high, low} : std::vector<ValueId>{high, low, high};
+    const ValueId values = append(Op::concat, pieces, {{"axis", depth}}, place);
+    stored_.push_back(values);
+    return {values, append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
+  }
+
+  // high high + high low + low high: what low low would add is below 2^-22 of each product.
+  bool split_f32(const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
+                 const ContractionElement& element) {
+    constexpr double kProducts = 3, kBytes = 18;  // an element is read twice, stored three times, and read so
+    const DType dtype = graph_.type(node.results[0]).dtype;
+    for (const ValueId operand : node.operands)
+      if (graph_.type(operand).dtype != DType::f32) return false;
+    if (element.tensor_cores || dtype != DType::f32 || !options_.cost.tensor_cores.f16) return false;
+    const CostModel& cost = options_.cost;
+    const double copied =
+        kBytes * (count(graph_.type(node.operands[0]).shape) + count(graph_.type(node.operands[1]).shape));
+    const double exact_us = tiles_us_of(problem, element), split_us = kProducts * tiles_us_of(problem, f16_element()) +
+                                                          4 * cost.launch_us + copied / (cost.bandwidth_gb_s * 1e3);
+    if (std::min(problem.m, problem.n) <= kStreamedRows || split_us * kGain > exact_us) return false;
+    const auto rank = [&](ValueId operand) {
+      return static_cast<std::int64_t>(rewrite_.graph.type(operand).shape.size());
+    };
+    const Parts a = f16_parts(operands[0], rank(operands[0]) - 1, true, node.place);
+    const Parts b = f16_parts(operands[1], rank(operands[1]) - 2, false, node.place);
+    Attrs attrs = node.attrs;
+    attrs.set("dtype", DType::f32);
+    const ValueId products = append(node.op, {a.values, b.values}, attrs, node.place);
+    // The smaller first: no product of the other with the sums overflows where the whole does not.
+    const ValueId less = append(Op::minimum, {a.unscale, b.unscale}, {}, node.place);
+    const ValueId more = append(Op::maximum, {a.unscale, b.unscale}, {}, node.place);
+    rewrite_.replace(node.results[0],
+                     append(Op::mul, {append(Op::mul, {products, less}, {}, node.place), more}, {}, node.place));
+    return true;
+  }
+
+  ContractionElement f16_element() const {
+    return contraction_element(DType::f16, DType::f16, DType::f32, false, options_.cost.tensor_cores);
+  }
+
+  double tiles_us_of(const Problem& problem, const ContractionElement& element) const {
+    const std::int64_t tile_m = std::min(kTile, problem.m), tile_n = std::min(kTile, problem.n);
+    const double tiles = problem.batch * std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
+                         std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
+    return tiles_us(tiles, static_cast<double>(problem.k), static_cast<double>(tile_m * tile_n), element);
   }
 
   ValueId append(Op op, std::vector<ValueId> operands, Attrs attrs, const Place& place) {
@@ -175,7 +253,7 @@ bool has_contraction(const Graph& graph) {
 }  // namespace
 
 Products arrange_products(Graph graph, const PlanOptions& options) {
-  if ((!options.pad_rows && !options.split_depth) || !has_contraction(graph)) return {std::move(graph), {}};
+  if ((!options.pad_rows && !options.split_depth && !options.split_f32) || !has_contraction(graph)) return {std::move(graph), {}};
   std::set<NodeId> of_attention;
   if (options.fuse && options.find_attention)
     for (const std::vector<NodeId>& nodes : find_attention(Context(graph, options)).nodes)

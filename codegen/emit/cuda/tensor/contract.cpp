@@ -62,7 +62,12 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   out.line(fmt::format("const raster tile = raster_of(blockIdx.x, {}, {});", dim_text(tiles_m, names),
                        dim_text(tiles_n, names)));
   decode_batch(out, kernel, parts.batch, "tile.batch");
-  emit_operand(out, kernel, "matrix", stream.matrix, element, stream.matrix_access);
+  CacheHints cache;
+  const std::uint64_t both = 1ull << stream.matrix.outer | 1ull << stream.matrix.depth;
+  for (const InstrId id : stream.matrix.region)
+    if (schedule.streaming_loads && kernel.instr(id).kind == InstrKind::load && (kernel.instr(id).depends & both) == both)
+      cache.streamed.push_back(id);
+  emit_operand(out, kernel, "matrix", stream.matrix, element, stream.matrix_access, cache);
   emit_operand(out, kernel, "few", stream.few, element, stream.few_access);
   emit_result(out, kernel, parts, element);
   out.line(fmt::format("contract_stream<{}, {}, {}, {}, {}, {}, {}{}>(", tile_type(element), wide, few,

@@ -15,7 +15,7 @@ namespace {
 
 // The address of the value's elements, or the elements as they are stored.
 void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
-                 const TileAccess& access, int axis) {
+                 const TileAccess& access, int axis, const CacheHints& cache) {
   const Names names = names_of(kernel);
   Region region = part.region;
   std::erase(region, part.value);
@@ -27,16 +27,17 @@ void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, Til
   }
   const std::string elements = access.vector == 1
                                    ? fmt::format("load<1, 1>({})", address(kernel, load, names))
-                                   : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names);
+                                   : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names, cache);
   out.line(access.widened ? fmt::format("return widened<{}>({});", tile_type(element), elements)
                           : fmt::format("return {};", elements));
 }
 
 void emit_computed(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
-                   const TileAccess& access, int axis) {
+                   const TileAccess& access, int axis, const CacheHints& cache) {
   emit_points(out, kernel,
               {.lanes = {.axis = axis, .vector = access.vector},
                .instrs = part.region,
+               .cache = cache,
                .packed = {.value = part.value, .type = tile_type(element), .dtype = element.dtype}});
   out.line("return y;");
 }
@@ -48,7 +49,7 @@ std::string tile_type(TileElement element) {
 }
 
 void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
-                  TileElement element, const TileAccess& access) {
+                  TileElement element, const TileAccess& access, const CacheHints& cache) {
   const Names names = names_of(kernel);
   const std::string type = index_type(kernel);
   const std::string& outer = names.axes[static_cast<std::size_t>(part.outer)];
@@ -58,9 +59,9 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
   const int axis = access.along_depth ? part.depth : part.outer;
   const bool rounded = element.tensor_cores && element.dtype == DType::f32;  // tf32 is no stored type
   if (access.async || access.widened || (access.as_stored && !rounded)) {
-    emit_stored(out, kernel, part, element, access, axis);
+    emit_stored(out, kernel, part, element, access, axis, cache);
   } else {
-    emit_computed(out, kernel, part, element, access, axis);
+    emit_computed(out, kernel, part, element, access, axis, cache);
   }
   out.close("});");
 }

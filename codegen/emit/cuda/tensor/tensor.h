@@ -7,6 +7,7 @@
 
 #include "codegen/analysis/tiling.h"
 #include "codegen/emit/cuda/text/writer.h"
+#include "codegen/emit/cuda/vectors.h"
 #include "codegen/emit/source.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/lower/parts.h"
@@ -18,7 +19,7 @@ std::string tile_type(TileElement element);
 
 /// "const auto a = make_operand<8, true, true>([&](int m, int k) { … });"
 void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
-                  TileElement element, const TileAccess& access);
+                  TileElement element, const TileAccess& access, const CacheHints& cache = {});
 
 /// "const i64 b0 = …;" for the batch axes, from the batch's number.
 void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number);

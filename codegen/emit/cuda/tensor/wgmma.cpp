@@ -157,20 +157,20 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   out.line("use(out);");
   out.close("};");
   const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
-  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
+  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
                        storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers,
-                       schedule.turns, schedule.producers, schedule.stages, schedule.cluster, along_depth_a,
-                       along_depth_b, schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
+                       schedule.turns, schedule.producers, schedule.stages, schedule.cluster, schedule.parts,
+                       schedule.block_steps, along_depth_a, along_depth_b, schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
                        index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
 
-  launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) * Dim(schedule.cluster) *
-                  blocks_of(extent(parts.n), schedule.tile_n);
-  launch.resident = true;
+  launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
+                  Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), schedule.tile_n);
+  launch.resident = schedule.parts == 1;
   launch.block = 128 * (schedule.consumers + schedule.producers);
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)));
-  launch.cluster = schedule.cluster;
+  launch.cluster = schedule.cluster * schedule.parts;
   return finish(kernel, out, launch, target, kAllRegisters);
 }
 
