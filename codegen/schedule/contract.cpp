@@ -7,6 +7,7 @@
 #include "codegen/analysis/box.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/limits.h"
 
 namespace tenon::codegen {
 namespace {
@@ -38,7 +39,7 @@ constexpr std::array kWarpgroupTiles{WarpgroupTile{128, 256, 2, false, 1.0},  Wa
                                      WarpgroupTile{128, 192, 2, false, 0.95}, WarpgroupTile{128, 128, 2, false, 0.93},
                                      WarpgroupTile{64, 128, 1, false, 0.7},   WarpgroupTile{128, 64, 2, false, 0.58},
                                      WarpgroupTile{64, 64, 1, false, 0.52}};
-constexpr int kBlockDepth = 128;  // whose products are added up before a result in 32 bits gets their sum
+constexpr int kBlockDepth = 64;   // whose products are added up before a result in 32 bits gets their sum
 constexpr int kLeastDepth = 256;  // of a part
 constexpr int kFewRows = 32;   // fewer rows or columns than half of a warpgroup's are wasted on it
 constexpr int kMostAhead = 8;  // steps of the depth that are asked for ahead
@@ -67,9 +68,10 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   constexpr double kClocksOfMeeting = 3000;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock / tile.efficiency;
-  const double each = tile.turns ? std::max(products, (products + kClocksOfSum) / 2) : products + kClocksOfSum;
-  return static_cast<double>(ceil_div(tiles * parts, target.multiprocessors)) * tile.m * tile.n * each +
-         (parts > 1 ? kClocksOfMeeting : 0);
+  const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
+  const double time = tile.turns ? turns * std::max(products, (products + kClocksOfSum) / 2) + kClocksOfSum
+                                 : turns * (products + kClocksOfSum);
+  return time * tile.m * tile.n + (parts > 1 ? kClocksOfMeeting : 0);
 }
 
 template <std::size_t count>
@@ -123,8 +125,8 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Target&
   double least = 0;
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
-    const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) >= target.multiprocessors;
-    for (const int divided : {1, 2, 4, 8}) {
+    const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
+    for (int divided = 1; divided <= kDepthParts; divided *= 2) {
       const double time = cost(tile, divided, problem, target);
       if ((best && time >= least) || problem.k / divided < kLeastDepth) continue;
       for (const int cluster : {full && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
@@ -188,22 +190,22 @@ ContractSchedule streamed(const Kernel& kernel, const Problem& problem, const Ta
   return schedule;
 }
 
-// The widest tile that leaves no multiprocessor without one.
+// What was fastest on an H200 at 4096 x 4096, by how the matrix lies: narrow tiles along the depth; across it, lines of
+// 64 bytes, and more warps.
 std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {
-  if (std::min(problem.m, problem.n) > kFewStreamed) return std::nullopt;
-  std::optional<ContractSchedule> best;
-  for (const int wide : {16, 32, 64}) {
-    const std::int64_t tiles = problem.batch * ceil_div(std::max(problem.m, problem.n), wide);
-    if (best && tiles * 8 < target.multiprocessors * 7) break;
-    for (const int chunks : {4, 2, 1}) {
-      const int warps = static_cast<int>(std::clamp<std::int64_t>(problem.k / (32 * chunks), 1, 8));
-      const ContractSchedule schedule = streamed(kernel, problem, target, wide, warps, chunks);
-      if (!verify(schedule, kernel, target).empty()) continue;
-      best = schedule;
-      break;
-    }
+  const std::int64_t few = std::min(problem.m, problem.n);
+  if (few > kFewStreamed) return std::nullopt;
+  const ContractParts parts = contract_parts(kernel);
+  const OperandPart& matrix = problem.m <= problem.n ? parts.b : parts.a;
+  const bool along_depth =
+      tile_access(kernel, matrix, tile_element(kernel, parts.contract, target), Lines::as_read, target).along_depth;
+  for (int chunks = along_depth ? 4 : 2; chunks >= 1; chunks /= 2) {
+    const std::int64_t warps = std::clamp<std::int64_t>(problem.k / (32 * chunks), 1, along_depth ? 8 : 16);
+    const ContractSchedule schedule =
+        streamed(kernel, problem, target, along_depth && few <= 16 ? 16 : 32, static_cast<int>(warps), chunks);
+    if (verify(schedule, kernel, target).empty()) return schedule;
   }
-  return best;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -232,7 +234,8 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
   if (chosen.loop == MainLoop::stream) {
     for (const int wide : {16, 32, 64})
       for (const int warps : {8, 16})
-        for (const int chunks : {1, 2, 4}) result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
+        for (const int chunks : {1, 2, 4})
+          if (wide >= std::min(problem.m, problem.n)) result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
     result.push_back(chosen);
     result.back().streaming_loads = !chosen.streaming_loads;
   }

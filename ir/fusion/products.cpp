@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kRowBytes = 16;      // to which a box's rows are aligned
 constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
+constexpr double kSlowerTf32 = 12;          // than f16: warps multiply it, measured on an H200 at 4096 cubed
 constexpr double kGain = 1.25;              // that a rewrite must promise
 constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
@@ -69,7 +70,7 @@ class ArrangeProducts {
     bool changed = false;
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
-    if (options_.split_f32 && split_f32(node, operands, problem, element)) return true;
+    if (options_.split_f32 && in_halves(node, operands, problem, element)) return true;
     const std::int64_t parts = options_.split_depth ? parts_of_depth(problem, element) : 1;
     if (parts > 1) {
       rewrite_.replace(node.results[0], split(node, operands, parts));
@@ -110,26 +111,29 @@ class ArrangeProducts {
     return best;
   }
 
-  // An f32 operand as f16 parts along its depth, and what they have to be multiplied by again: 2^-13 p, where p is the
-  // greatest power of two that no element of the row (column, of the second operand) is less than in magnitude.
-  struct Parts {
-    ValueId values, unscale;
+  // f32 elements in f16: scaled by a power of two for each row (column, of the second operand), so that its greatest
+  // element is near 2^13, and what to multiply by again.
+  struct Halves {
+    ValueId values = -1;  // of the depth once, or of its high parts and its low ones, these first where `low_first`
+    ValueId unscale = -1;
   };
+  static constexpr double kLowScale = 0x1p11;  // of the low parts: f16 has 11 bits
 
-  // x = high + low as far as 2^-22 |x| shows it, and as 2^-38 of the row's greatest does.
-  Parts f16_parts(ValueId operand, std::int64_t depth, bool first, const Place& place) {
+  // With both parts, x = high + low / kLowScale: to 2^-22 of itself down to 2^-27 of the row's greatest, and to 2^-49 of
+  // that below. With one, to 11 bits, as tf32 has them.
+  Halves halves(ValueId operand, std::int64_t depth, bool both, bool low_first, const Place& place) {
     const Node& maker = rewrite_.graph.producer(operand);
     if (maker.op == Op::transpose) {  // the copy lies as the matrix does
-      const auto perm = maker.attrs.get<std::vector<std::int64_t>>("perm");
       const Attrs attrs = maker.attrs;
-      const Parts parts = f16_parts(maker.operands[0], perm[static_cast<std::size_t>(depth)], first, place);
-      return {append(Op::transpose, {parts.values}, attrs, place), append(Op::transpose, {parts.unscale}, attrs, place)};
+      const auto perm = attrs.get<std::vector<std::int64_t>>("perm");
+      const Halves of = halves(maker.operands[0], perm[static_cast<std::size_t>(depth)], both, low_first, place);
+      return {append(Op::transpose, {of.values}, attrs, place), append(Op::transpose, {of.unscale}, attrs, place)};
     }
     const auto literal = [&](double value) { return append_literal(rewrite_.graph, Scalar(value), DType::f32, place); };
     const auto cast = [&](ValueId value, DType dtype) { return append(Op::cast, {value}, {{"dtype", dtype}}, place); };
     const ValueId size = append(Op::abs, {operand}, {}, place);
-    const ValueId greatest = append(
-        Op::max, {size}, {{"axis", std::vector<std::int64_t>{depth}}, {"keepdims", true}}, place);
+    const ValueId greatest =
+        append(Op::max, {size}, {{"axis", std::vector<std::int64_t>{depth}}, {"keepdims", true}}, place);
     const ValueId bits = append(Op::bitcast, {append(Op::maximum, {greatest, literal(0x1p-100)}, {}, place)},
                                 {{"dtype", DType::i32}}, place);
     const ValueId exponent = append_literal(rewrite_.graph, Scalar(std::int64_t{0x7f800000}), DType::i32, place);
@@ -137,41 +141,63 @@ class ArrangeProducts {
         append(Op::bitcast, {append(Op::bitwise_and, {bits, exponent}, {}, place)}, {{"dtype", DType::f32}}, place);
     const ValueId scaled = append(Op::mul, {operand, append(Op::div, {literal(0x1p13), power}, {}, place)}, {}, place);
     const ValueId high = cast(scaled, DType::f16);
-    const ValueId low = cast(append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place), DType::f16);
-    const std::vector<ValueId> pieces =
-        first ? std::vector<ValueId>{high, high, low} : std::vector<ValueId>{high, low, high};
-    const ValueId values = append(Op::concat, pieces, {{"axis", depth}}, place);
-    stored_.push_back(values);
-    return {values, append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
+    Halves result{high, append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
+    if (both) {
+      const ValueId rest = append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place);
+      const ValueId low = cast(append(Op::mul, {rest, literal(kLowScale)}, {}, place), DType::f16);
+      result.values = append(Op::concat, low_first ? std::vector{low, high} : std::vector{high, low}, {{"axis", depth}},
+                             place);
+    }
+    stored_.push_back(result.values);
+    return result;
   }
 
-  // high high + high low + low high: what low low would add is below 2^-22 of each product.
-  bool split_f32(const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
+  ValueId part_of_depth(ValueId operand, std::int64_t axis, std::int64_t start, std::int64_t stop, const Place& place) {
+    return append(
+        Op::slice, {operand},
+        {{"axis", std::vector<std::int64_t>{axis}}, {"start", Shape{Dim(start)}}, {"stop", Shape{Dim(stop)}}}, place);
+  }
+
+  // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32: the
+  // high parts have as many bits.
+  bool in_halves(const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
                  const ContractionElement& element) {
-    constexpr double kProducts = 3, kBytes = 18;  // an element is read twice, stored three times, and read so
-    const DType dtype = graph_.type(node.results[0]).dtype;
     for (const ValueId operand : node.operands)
       if (graph_.type(operand).dtype != DType::f32) return false;
-    if (element.tensor_cores || dtype != DType::f32 || !options_.cost.tensor_cores.f16) return false;
+    if (graph_.type(node.results[0]).dtype != DType::f32 || !options_.cost.tensor_cores.f16) return false;
+    const bool both = !element.tensor_cores;
     const CostModel& cost = options_.cost;
-    const double copied =
-        kBytes * (count(graph_.type(node.operands[0]).shape) + count(graph_.type(node.operands[1]).shape));
-    const double exact_us = tiles_us_of(problem, element), split_us = kProducts * tiles_us_of(problem, f16_element()) +
-                                                          4 * cost.launch_us + copied / (cost.bandwidth_gb_s * 1e3);
-    if (std::min(problem.m, problem.n) <= kStreamedRows || split_us * kGain > exact_us) return false;
-    const auto rank = [&](ValueId operand) {
-      return static_cast<std::int64_t>(rewrite_.graph.type(operand).shape.size());
-    };
-    const Parts a = f16_parts(operands[0], rank(operands[0]) - 1, true, node.place);
-    const Parts b = f16_parts(operands[1], rank(operands[1]) - 2, false, node.place);
-    Attrs attrs = node.attrs;
+    const double elements = count(graph_.type(node.operands[0]).shape) + count(graph_.type(node.operands[1]).shape);
+    const double sums = both ? 8 * count(graph_.type(node.results[0]).shape) : 0;  // bytes: stored, and read again
+    const double exact_us = tiles_us_of(problem, element) * (both ? 1 : kSlowerTf32);
+    const double halves_us = (both ? 3 : 1) * tiles_us_of(problem, f16_element()) + (both ? 5 : 4) * cost.launch_us +
+                             ((both ? 16 : 12) * elements + sums) / (cost.bandwidth_gb_s * 1e3);
+    if (std::min(problem.m, problem.n) <= kStreamedRows || halves_us * kGain > exact_us) return false;
+
+    const std::int64_t rank_a = static_cast<std::int64_t>(rewrite_.graph.type(operands[0]).shape.size());
+    const std::int64_t rank_b = static_cast<std::int64_t>(rewrite_.graph.type(operands[1]).shape.size());
+    const Halves a = halves(operands[0], rank_a - 1, both, false, node.place);
+    const Halves b = halves(operands[1], rank_b - 2, both, true, node.place);
+    Attrs attrs;
     attrs.set("dtype", DType::f32);
-    const ValueId products = append(node.op, {a.values, b.values}, attrs, node.place);
+    const auto product = [&](ValueId left, ValueId right) {
+      return append(node.op, {left, right}, attrs, node.place);
+    };
+    ValueId sum = -1;
+    if (both) {
+      const ValueId scale = append_literal(rewrite_.graph, Scalar(1 / kLowScale), DType::f32, node.place);
+      const ValueId small = append(Op::mul, {product(a.values, b.values), scale}, {}, node.place);
+      const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, problem.k, node.place),
+                                    part_of_depth(b.values, rank_b - 2, problem.k, 2 * problem.k, node.place));
+      sum = append(Op::add, {great, small}, {}, node.place);
+    } else {
+      sum = product(a.values, b.values);
+    }
     // The smaller first: no product of the other with the sums overflows where the whole does not.
     const ValueId less = append(Op::minimum, {a.unscale, b.unscale}, {}, node.place);
     const ValueId more = append(Op::maximum, {a.unscale, b.unscale}, {}, node.place);
     rewrite_.replace(node.results[0],
-                     append(Op::mul, {append(Op::mul, {products, less}, {}, node.place), more}, {}, node.place));
+                     append(Op::mul, {append(Op::mul, {sum, less}, {}, node.place), more}, {}, node.place));
     return true;
   }
 

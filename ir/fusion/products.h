@@ -16,8 +16,8 @@ struct Products {
 ///   options.pad_rows      an operand whose rows begin off 16-byte boundaries is copied into rows that do not
 ///   options.split_depth   few tiles of a long depth become batches, one for each part of the depth, in f32, and their
 ///                         sum
-///   options.split_f32     f32 operands become two f16 parts each, scaled by powers of two so that a row's greatest
-///                         element is near 2^13, and tensor cores add up three of the products of parts
+///   options.split_f32     f32 operands become f16, in two parts for f32's accuracy or one for tf32's, scaled by powers
+///                         of two so that a row's greatest element is near 2^13
 /// A sum over the parts adds the same products in another order (docs/numerics.md, sums).
 Products arrange_products(Graph graph, const PlanOptions& options);
 
