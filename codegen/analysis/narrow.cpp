@@ -13,24 +13,25 @@ constexpr int kMostFactors = 3;  // products and quotients on the way, each of w
 
 bool is_narrow(DType dtype) { return is_real(dtype) && size_of(dtype) <= 2; }
 
-bool ends_narrow(const Kernel& kernel, InstrId value, int factors);
+// `factors`: how many there may be on the way; `positive`: what is added up of the values is positive.
+bool ends_narrow(const Kernel& kernel, InstrId value, int factors, bool positive);
 
 // Whether `user` makes nothing wider of its argument `value`.
-bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factors) {
+bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factors, bool positive) {
   const Instr& instr = kernel.instr(user);
-  if (instr.kind == InstrKind::round) return is_narrow(instr.dtype) || ends_narrow(kernel, user, factors);
-  if (instr.kind == InstrKind::reduce) return instr.op == ir::Op::sum && ends_narrow(kernel, user, factors);
+  if (instr.kind == InstrKind::round) return is_narrow(instr.dtype) || ends_narrow(kernel, user, factors, positive);
+  if (instr.kind == InstrKind::reduce) return positive && instr.op == ir::Op::sum && ends_narrow(kernel, user, factors, positive);
   if (instr.kind != InstrKind::map) return false;
   if (instr.op == ir::Op::cast)
-    return is_narrow(instr.dtype) || (is_real(instr.dtype) && ends_narrow(kernel, user, factors));
-  if (instr.op == ir::Op::mul || instr.op == ir::Op::div) return factors > 0 && ends_narrow(kernel, user, factors - 1);
-  if (instr.op == ir::Op::where) return instr.args[0] != value && ends_narrow(kernel, user, factors);
+    return is_narrow(instr.dtype) || (is_real(instr.dtype) && ends_narrow(kernel, user, factors, positive));
+  if (instr.op == ir::Op::mul || instr.op == ir::Op::div) return factors > 0 && ends_narrow(kernel, user, factors - 1, positive);
+  if (instr.op == ir::Op::where) return instr.args[0] != value && ends_narrow(kernel, user, factors, positive);
   // A sum of weights is 0 exactly where all of them are.
   return instr.op == ir::Op::equal && kernel.instr(value).kind == InstrKind::reduce &&
          is_zero(kernel.instr(instr.args[1]));
 }
 
-bool ends_narrow(const Kernel& kernel, InstrId value, int factors) {
+bool ends_narrow(const Kernel& kernel, InstrId value, int factors, bool positive) {
   for (const Store& store : kernel.stores) {
     if (!contains(roots_of(store), value)) continue;
     const DType stored = kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype;
@@ -39,23 +40,38 @@ bool ends_narrow(const Kernel& kernel, InstrId value, int factors) {
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const Instr& instr = kernel.body[i];
     if (contains(operands_of(instr), value) &&
-        !(contains(instr.args, value) && uses_narrowly(kernel, static_cast<InstrId>(i), value, factors)))
+        !(contains(instr.args, value) && uses_narrowly(kernel, static_cast<InstrId>(i), value, factors, positive)))
       return false;
   }
   return true;
 }
 
-}  // namespace
+// A quotient of f32 numbers that is no share of a softmax.
+bool is_plain_quotient(const Kernel& kernel, InstrId id) {
+  const Instr& instr = kernel.instr(id);
+  return instr.kind == InstrKind::map && instr.op == ir::Op::div && compute_type(instr.dtype) == DType::f32 &&
+         !is_share(kernel, id);
+}
 
-void mark_narrow(Kernel& kernel) {
+void mark_weights(Kernel& kernel) {
   if (kernel.kernel_class != ir::KernelClass::reduce) return;
   const std::optional<Online> online = find_online(kernel);
   if (!online || !online->at_most_one) return;
   const InstrId weight = kernel.instr(online->sum).args[0];
-  if (compute_type(kernel.instr(weight).dtype) != DType::f32 || !ends_narrow(kernel, weight, kMostFactors)) return;
+  if (compute_type(kernel.instr(weight).dtype) != DType::f32 || !ends_narrow(kernel, weight, kMostFactors, true)) return;
   kernel.body[static_cast<std::size_t>(weight)].narrow = true;
   for (std::size_t i = 0; i < kernel.body.size(); ++i)
     if (is_share(kernel, static_cast<InstrId>(i))) kernel.body[i].narrow = true;
+}
+
+}  // namespace
+
+void mark_narrow(Kernel& kernel) {
+  mark_weights(kernel);
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const auto id = static_cast<InstrId>(i);
+    if (is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false)) kernel.body[i].narrow = true;
+  }
 }
 
 bool has_narrow_weights(const Kernel& kernel) {

@@ -62,6 +62,15 @@ TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElemen
   return access;
 }
 
+int block_terms(const Kernel& kernel, InstrId contract) {
+  constexpr int kLongDepth = 4096;  // from it on the totals' registers are worth their price
+  constexpr int kBlock = 512, kLeast = 64;
+  const Instr& instr = kernel.instr(contract);
+  const SymbolBounds depth = kernel.axes[static_cast<std::size_t>(instr.axes.back())].extent.bounds(kernel.symbols);
+  if (instr.block > 0) return instr.block >= depth.max ? 0 : std::max(kLeast, instr.block / kLeast * kLeast);
+  return size_of(instr.dtype) == 4 && depth.min >= kLongDepth ? kBlock : 0;
+}
+
 std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype) {
   const int chunk = static_cast<int>(16 / size_of(dtype));
   const int lines = along_depth ? outer : depth;

@@ -67,6 +67,7 @@ struct Instr {
   std::int64_t stream = 0;    ///< random
   int word = -1;              ///< random
   bool tf32 = false;          ///< contract
+  int block = 0;              ///< contract: of how many terms tensor cores may add up the products; 0: any number
   bool narrow = false;        ///< map: computed for results of 16 bits (codegen/analysis/narrow.h)
   bool reused = false;        ///< map: the graph has several uses of the value, in this kernel or in others
   bool rounded = false;       ///< a real mul: no compiler may contract it with a sum (codegen/lower/one_rounding.h)

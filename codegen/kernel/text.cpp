@@ -82,7 +82,8 @@ std::string right_side(const Kernel& kernel, const Instr& instr) {
     case InstrKind::reduce:
       return fmt::format("{} over {}: {}", ir::name_of(instr.op), axes_text(kernel, instr), args_text(instr));
     case InstrKind::contract:
-      return fmt::format("contract{} over {}: {}", instr.tf32 ? " tf32" : "", axes_text(kernel, instr),
+      return fmt::format("contract{}{} over {}: {}", instr.tf32 ? " tf32" : "",
+                         instr.block > 0 ? fmt::format(" by {}", instr.block) : "", axes_text(kernel, instr),
                          args_text(instr));
   }
   return {};

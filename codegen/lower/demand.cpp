@@ -355,6 +355,7 @@ class Demand {
       instr.args.push_back(demand(node.operands[i], operand_coordinates(graph_, node, i, at, k, context_), guards));
     instr.axes = axes_in(k);
     instr.tf32 = node.attrs.get_or<bool>("tf32", false);
+    instr.block = static_cast<int>(node.attrs.get_or<std::int64_t>("block", 0));
     // One number for each point of its tile, also where its operands stand still: copies of one key, or no depth.
     for (const Index& index : at) instr.depends |= axes_of(index);
     instr.note = ir::name_of(node.op);

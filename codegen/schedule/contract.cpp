@@ -29,17 +29,19 @@ constexpr std::array kScalarTiles{Tile{128, 128, 16, 2, 4, 1.0}, Tile{64, 64, 16
 struct WarpgroupTile {
   int m, n, consumers;
   bool turns;
-  double efficiency;  // as above
+  double efficiency;   // as above
+  double beyond;       // the same where the operands are larger than the caches: more of a wide tile's are in L2
 };
 
-// A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Measured on an H200 at 8192
-// cubed.
-constexpr std::array kWarpgroupTiles{WarpgroupTile{128, 256, 2, false, 1.0},  WarpgroupTile{256, 128, 2, false, 0.99},
-                                     WarpgroupTile{128, 128, 2, true, 0.95},  WarpgroupTile{64, 256, 2, true, 0.9},
-                                     WarpgroupTile{128, 192, 2, false, 0.95}, WarpgroupTile{128, 128, 2, false, 0.93},
-                                     WarpgroupTile{64, 128, 1, false, 0.7},   WarpgroupTile{128, 64, 2, false, 0.58},
-                                     WarpgroupTile{64, 64, 1, false, 0.52}};
-constexpr int kBlockDepth = 64;   // whose products are added up before a result in 32 bits gets their sum
+// A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Measured on an H200 at 4096
+// and 8192 cubed.
+constexpr std::array kWarpgroupTiles{
+    WarpgroupTile{128, 256, 2, false, 1.0, 1.0},   WarpgroupTile{256, 128, 2, false, 0.99, 0.88},
+    WarpgroupTile{128, 128, 2, true, 0.95, 0.9},   WarpgroupTile{64, 256, 2, true, 0.9, 0.9},
+    WarpgroupTile{128, 192, 2, false, 0.95, 0.86}, WarpgroupTile{128, 128, 2, false, 0.93, 0.86},
+    WarpgroupTile{64, 128, 1, false, 0.7, 0.7},    WarpgroupTile{128, 64, 2, false, 0.58, 0.58},
+    WarpgroupTile{64, 64, 1, false, 0.52, 0.52}};
+constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
 constexpr int kLeastDepth = 256;  // of a part
 constexpr int kFewRows = 32;   // fewer rows or columns than half of a warpgroup's are wasted on it
 constexpr int kMostAhead = 8;  // steps of the depth that are asked for ahead
@@ -54,6 +56,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 struct Problem {
   std::int64_t batch = 1, m, n, k;
+  double epilogue = 1;  // what a sum costs on its way out, where a store is 1
 };
 
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
@@ -67,10 +70,13 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   constexpr double kClocksOfSum = 0.15;       // measured on an H200: 5 us for a tile of 128 x 256
   constexpr double kClocksOfMeeting = 3000;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
-  const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock / tile.efficiency;
+  const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
+  const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock /
+                          (beyond ? tile.beyond : tile.efficiency);
+  const double sum = kClocksOfSum * problem.epilogue;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
-  const double time = tile.turns ? turns * std::max(products, (products + kClocksOfSum) / 2) + kClocksOfSum
-                                 : turns * (products + kClocksOfSum);
+  const double time = tile.turns ? turns * std::max(products, (products + sum) / 2) + sum
+                                 : turns * (products + sum);
   return time * tile.m * tile.n + (parts > 1 ? kClocksOfMeeting : 0);
 }
 
@@ -87,6 +93,9 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
   };
   Problem problem{1, extent(parts.m), extent(parts.n), extent(parts.k)};
   for (int axis : parts.batch) problem.batch *= extent(axis);
+  const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
+  for (const InstrId id : parts.epilogue)
+    if ((kernel.instr(id).depends & both) == both) problem.epilogue += kernel.instr(id).kind == InstrKind::load ? 1 : 0.1;
   return problem;
 }
 
@@ -110,8 +119,7 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.turns = tile.turns;
   schedule.cluster = by_threads ? 1 : cluster;
   schedule.parts = tile_parts;
-  const DType dtype = kernel.instr(parts.contract).dtype;
-  schedule.block_steps = size_of(dtype) > 2 && problem_of(kernel, parts).k > kBlockDepth ? kBlockDepth / 64 : 0;
+  schedule.block_steps = block_terms(kernel, parts.contract) / schedule.tile_k;
   schedule.stages = kMostAhead;  // of the next tile too
   const int vector = epilogue_vector(kernel, parts.n, 8);
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule, vector) > target.shared_memory_per_block)

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kMostUnrolled = 4;           // where later sweeps compute more than sums
 constexpr int kMostAccumulators = 32;      // per thread
+constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;  // of the L2: 192 MB of an H100, where it was measured
 
 // Columns of rows that no vector divides, in vectors of those of one alignment, in as many parts as run at once: loads
@@ -59,7 +60,14 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
       usable > 1 && streams_past(kernel, target, one_sweep(kernel, false), kMostStreamedPercent);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
-  schedule.team.threads = shape.length >= 16 ? 256 : std::max(64, 4 * schedule.team.columns);
+  const bool reread = rereads(kernel);  // no block can leave a part of a row to another
+  const std::int64_t line = 128 / widest_of(kernel);
+  while (reread && schedule.team.columns > 4 && schedule.team.columns * schedule.vector > line &&
+         shape.rows < std::int64_t{target.multiprocessors} * schedule.team.columns * schedule.vector)
+    schedule.team.columns /= 2;
+  schedule.team.threads = reread && shape.length >= kLongColumn ? 512
+                          : shape.length >= 16                  ? 256
+                                                                : std::max(64, 4 * schedule.team.columns);
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
   if (rounds_of(kernel).sweeps.size() > 1) unroll = std::min(unroll, kMostUnrolled);

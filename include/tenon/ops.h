@@ -142,7 +142,10 @@ Tensor dropout(const Operand& x, const Operand& seed, double p = 0.5, std::int64
 
 /// NumPy's matmul: (…, m, k) x (…, k, n), 1-D operands and batch broadcasting included. Accumulates in f32 (f64 for
 /// f64). `dtype` is the result's: absent, the operands', and f32 for f8. `tf32` lets f32 operands be rounded to tf32.
-Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {}, bool tf32 = false);
+/// Tensor cores add up at most `block` products, in fewer bits than f32 has, before an f32 total gets their sum (0: as
+/// many as are fast).
+Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {}, bool tf32 = false,
+              std::int64_t block = 0);
 /// x @ weight.T + bias: x (…, in), weight (out, in), bias (out).
 Tensor linear(const Operand& x, const Tensor& weight, const std::optional<Tensor>& bias = {},
               std::optional<DType> dtype = {});

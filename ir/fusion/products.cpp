@@ -17,8 +17,10 @@ namespace {
 constexpr std::int64_t kRowBytes = 16;      // to which a box's rows are aligned
 constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
 constexpr double kSlowerTf32 = 12;          // than f16: warps multiply it, measured on an H200 at 4096 cubed
+constexpr std::int64_t kBlock = 64;         // products that tensor cores add up of f32's high parts
 constexpr double kGain = 1.25;              // that a rewrite must promise
 constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
+constexpr std::int64_t kSmallTile = 32;     // and of the smallest
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
 constexpr std::int64_t kDepthStep = 64;     // of which a part is whole ones
 constexpr std::int64_t kMostParts = 64;     // of a depth
@@ -178,20 +180,18 @@ class ArrangeProducts {
     const std::int64_t rank_b = static_cast<std::int64_t>(rewrite_.graph.type(operands[1]).shape.size());
     const Halves a = halves(operands[0], rank_a - 1, both, false, node.place);
     const Halves b = halves(operands[1], rank_b - 2, both, true, node.place);
-    Attrs attrs;
-    attrs.set("dtype", DType::f32);
-    const auto product = [&](ValueId left, ValueId right) {
-      return append(node.op, {left, right}, attrs, node.place);
+    const auto product = [&](ValueId left, ValueId right, std::int64_t block) {
+      return append(node.op, {left, right}, {{"dtype", DType::f32}, {"block", block}}, node.place);
     };
     ValueId sum = -1;
     if (both) {
       const ValueId scale = append_literal(rewrite_.graph, Scalar(1 / kLowScale), DType::f32, node.place);
-      const ValueId small = append(Op::mul, {product(a.values, b.values), scale}, {}, node.place);
+      const ValueId small = append(Op::mul, {product(a.values, b.values, 2 * problem.k), scale}, {}, node.place);
       const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, problem.k, node.place),
-                                    part_of_depth(b.values, rank_b - 2, problem.k, 2 * problem.k, node.place));
+                                    part_of_depth(b.values, rank_b - 2, problem.k, 2 * problem.k, node.place), kBlock);
       sum = append(Op::add, {great, small}, {}, node.place);
     } else {
-      sum = product(a.values, b.values);
+      sum = product(a.values, b.values, problem.k);
     }
     // The smaller first: no product of the other with the sums overflows where the whole does not.
     const ValueId less = append(Op::minimum, {a.unscale, b.unscale}, {}, node.place);
@@ -205,11 +205,15 @@ class ArrangeProducts {
     return contraction_element(DType::f16, DType::f16, DType::f32, false, options_.cost.tensor_cores);
   }
 
+  // The better of large tiles and of small ones, which reach half as much.
   double tiles_us_of(const Problem& problem, const ContractionElement& element) const {
-    const std::int64_t tile_m = std::min(kTile, problem.m), tile_n = std::min(kTile, problem.n);
-    const double tiles = problem.batch * std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
-                         std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
-    return tiles_us(tiles, static_cast<double>(problem.k), static_cast<double>(tile_m * tile_n), element);
+    const auto in_tiles = [&](std::int64_t size) {
+      const std::int64_t tile_m = std::min(size, problem.m), tile_n = std::min(size, problem.n);
+      const double tiles = problem.batch * std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
+                           std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
+      return tiles_us(tiles, static_cast<double>(problem.k), static_cast<double>(tile_m * tile_n), element);
+    };
+    return std::min(in_tiles(kTile), 2 * in_tiles(kSmallTile));
   }
 
   ValueId append(Op op, std::vector<ValueId> operands, Attrs attrs, const Place& place) {

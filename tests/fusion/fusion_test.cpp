@@ -1,6 +1,7 @@
 // Fusion regression: each .tn file of this folder holds a graph and, in trailing "#> " lines, the plan expected of it,
 // compared exactly. "#! explain" lines before it ask for the refusals too; "#! unfused" for a plan without fusion,
 // "#! mixed_order" for one as a GPU has it, with reductions over rows and columns in one kernel,
+// "#! products" for one whose products are arranged as for a GPU (ir/fusion/products.h),
 // "#! unpacked" for one without packs, "#! max_nodes=2" for one under another limit (kLimits).
 // TENON_REWRITE=1 in the environment writes the plans of today into the files.
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ struct Regression {
   bool explain = false;
   bool unfused = false;
   bool mixed_order = false;
+  bool products = false;
   bool unpacked = false;
   std::map<std::string, double> limits;
 };
@@ -63,6 +65,7 @@ Regression read_regression(const fs::path& path) {
     regression.explain = regression.explain || line == "#! explain";
     regression.unfused = regression.unfused || line == "#! unfused";
     regression.mixed_order = regression.mixed_order || line == "#! mixed_order";
+    regression.products = regression.products || line == "#! products";
     regression.unpacked = regression.unpacked || line == "#! unpacked";
     for (const Limit& limit : kLimits)
       if (const std::string start = fmt::format("#! {}=", limit.name); line.rfind(start, 0) == 0)
@@ -76,6 +79,7 @@ std::string planned(const Regression& regression) {
   PlanOptions options;
   options.fuse = !regression.unfused;
   options.mixed_order = regression.mixed_order;
+  options.pad_rows = options.split_depth = options.split_f32 = regression.products;
   if (regression.unpacked) options.max_packed = 1;
   for (const Limit& limit : kLimits)
     if (const auto value = regression.limits.find(limit.name); value != regression.limits.end())

@@ -11,18 +11,14 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kLongDepth = 4096;  // beyond it the totals' registers are worth their price
-constexpr int kBlockTerms = 512;  // that an accumulator adds up
-
-// ", 16": how many tiles of the depth are a block, where it is known to be long. Empty in f64.
-std::string tiles_of_block(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth) {
-  if (element.dtype == DType::f64 || depth.min <= kLongDepth) return {};
-  return fmt::format(", {}", kBlockTerms / schedule.tile_k);
+// ", 16": how many steps of the depth are a block. Empty where there is one.
+std::string steps_of_block(const Kernel& kernel, InstrId contract, int step) {
+  const int terms = block_terms(kernel, contract);
+  return terms > 0 ? fmt::format(", {}", std::max(1, terms / step)) : std::string();
 }
 
-std::string main_loop(const ContractSchedule& schedule, TileElement element, const SymbolBounds& depth,
-                      const std::string& index) {
-  const std::string block = tiles_of_block(schedule, element, depth);
+std::string main_loop(const ContractSchedule& schedule, TileElement element, const std::string& index,
+                      const std::string& block) {
   const std::string tile =
       fmt::format("{}, {}, {}, {}", tile_type(element), schedule.tile_m, schedule.tile_n, schedule.tile_k);
   switch (schedule.loop) {
@@ -54,7 +50,6 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   const std::string index = index_type(kernel);
   const bool rows = stream.few_are_rows;
   const int wide = rows ? schedule.tile_n : schedule.tile_m, few = rows ? schedule.tile_m : schedule.tile_n;
-  const bool in_blocks = extent(parts.k).bounds(kernel.symbols).min > std::int64_t{kLongDepth} * schedule.warps_k;
 
   Writer out(1);
   join_stream(out, target);
@@ -72,7 +67,7 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   emit_result(out, kernel, parts, element);
   out.line(fmt::format("contract_stream<{}, {}, {}, {}, {}, {}, {}{}>(", tile_type(element), wide, few,
                        schedule.warps_k, schedule.tile_k / kChunk, rows, index,
-                       in_blocks ? fmt::format(", {}", kBlockTerms / kChunk) : ""));
+                       steps_of_block(kernel, parts.contract, kChunk)));
   out.line(fmt::format("    shared, matrix, few, out, ({0})tile.{1} * {2}, ({0})tile.{3} * {4}, {5}, {6}, {7});", index,
                        rows ? "n" : "m", wide, rows ? "m" : "n", few,
                        dim_text(extent(rows ? parts.n : parts.m), names),
@@ -111,7 +106,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   emit_operand(out, kernel, "a", parts.a, element, a);
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
-  out.line(fmt::format("{}(", main_loop(schedule, element, extent(parts.k).bounds(kernel.symbols), index)));
+  out.line(fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, schedule.tile_k))));
   out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
                        schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));

@@ -123,6 +123,8 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       if (is_share(kernel, id))
         return fmt::format("{}({}, {})", instr.narrow ? "narrow_share" : "share_of", value_name(kernel, instr.args[0]),
                            value_name(kernel, instr.args[1]));
+      if (instr.narrow && instr.op == ir::Op::div)
+        return fmt::format("narrow_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       return map_expression(kernel, instr);
     case InstrKind::round:
       return converted(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);
