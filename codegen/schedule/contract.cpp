@@ -136,7 +136,7 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Target&
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
     for (int divided = 1; divided <= kDepthParts; divided *= 2) {
       const double time = cost(tile, divided, problem, target);
-      if ((best && time >= least) || problem.k / divided < kLeastDepth) continue;
+      if ((best && time >= least) || (divided > 1 && problem.k / divided < kLeastDepth)) continue;
       for (const int cluster : {full && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8) ? 2 : 1, 1}) {
         const ContractSchedule schedule = in_warpgroups(tile, cluster, divided, kernel, target);
         if (!verify(schedule, kernel, target).empty()) continue;

@@ -37,6 +37,7 @@ void expect_product(const MatmulCase& c, const Tile& tile) {
   SCOPED_TRACE(c.name);
   Kernel kernel = matmul_kernel(c, target());
   auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+  if (schedule.loop == MainLoop::stream) schedule = {.loop = MainLoop::mma_sync, .vector_a = 8, .vector_b = 8};
   schedule.tile_m = tile.m;
   schedule.tile_n = tile.n;
   schedule.tile_k = tile.k;
@@ -69,6 +70,54 @@ TEST(TensorKernelsOnTheHost, MultiplyOnTensorCores) {
   expect_product({.name = "f8_and_bf16", .a = f8, .b = bf16, .out = DType::f32, .m = 17, .n = 16, .k = 48},
                  {16, 16, 32, 1, 1, 2});
   expect_product({.name = "nothing", .m = 20, .n = 24, .k = 0}, {16, 32, 32, 1, 1, 2});
+}
+
+// A matrix of `wide` rows a tile past `few` rows or columns of the result.
+struct Stream {
+  bool few_are_rows = true;
+  int wide = 16, few = 8, chunks = 1, warps = 4;
+};
+
+void expect_streamed(const MatmulCase& c, const Stream& stream) {
+  SCOPED_TRACE(c.name);
+  Kernel kernel = matmul_kernel(c, target());
+  ContractSchedule schedule;
+  schedule.loop = MainLoop::stream;
+  schedule.tile_m = stream.few_are_rows ? stream.few : stream.wide;
+  schedule.tile_n = stream.few_are_rows ? stream.wide : stream.few;
+  schedule.tile_k = 32 * stream.chunks;
+  schedule.warps_m = schedule.warps_n = 1;
+  schedule.warps_k = stream.warps;
+  schedule.vector_a = schedule.vector_b = 8;
+  schedule.streaming_loads = true;
+  kernel.schedule = schedule;
+  ASSERT_EQ(verify(kernel.schedule, kernel, target()), "");
+  for (const Bindings& at : c.bindings) check_matmul(c, at, run_here(kernel, at));
+}
+
+TEST(TensorKernelsOnTheHost, StreamAMatrixPastFewRows) {
+  const DType bf16 = DType::bf16;
+  expect_streamed({.name = "one_row", .m = 1, .n = 40, .k = 264, .b_transposed = true}, {});
+  expect_streamed({.name = "weights_across", .a = bf16, .b = bf16, .out = bf16, .m = 5, .n = 72, .k = 200},
+                  {.wide = 64, .chunks = 2});
+  expect_streamed({.name = "narrow_across", .m = 8, .n = 44, .k = 96}, {.wide = 32, .warps = 2});
+  expect_streamed({.name = "epilogue", .m = 13, .n = 48, .k = 320, .b_transposed = true, .epilogue = true},
+                  {.wide = 32, .few = 16, .chunks = 4, .warps = 2});
+  expect_streamed({.name = "few_turned", .m = 9, .n = 33, .k = 70, .a_transposed = true, .b_transposed = true},
+                  {.few = 16});
+  expect_streamed({.name = "odd", .batch = 2, .m = 7, .n = 19, .k = 37, .b_transposed = true}, {});
+  expect_streamed({.name = "odd_across", .m = 3, .n = 19, .k = 37}, {});
+  expect_streamed({.name = "long", .out = DType::f32, .m = 4, .n = 16, .k = 4704, .b_transposed = true}, {.chunks = 2});
+  expect_streamed({.name = "computed", .m = 6, .n = 32, .k = 64, .b_transposed = true, .prologue = true}, {});
+  expect_streamed({.name = "nothing", .m = 2, .n = 24, .k = 0, .b_transposed = true}, {});
+}
+
+TEST(TensorKernelsOnTheHost, StreamAMatrixPastFewColumns) {
+  const Stream stream{.few_are_rows = false, .wide = 32, .few = 8, .chunks = 2, .warps = 4};
+  expect_streamed({.name = "along_depth", .m = 70, .n = 8, .k = 136}, stream);
+  expect_streamed({.name = "across", .m = 64, .n = 3, .k = 130, .a_transposed = true, .epilogue = true},
+                  {.few_are_rows = false, .wide = 64});
+  expect_streamed({.name = "f8", .a = DType::f8e4m3, .b = DType::f8e5m2, .m = 33, .n = 5, .k = 64}, stream);
 }
 
 TEST(TensorKernelsOnTheHost, MultiplyInTf32) {

@@ -53,9 +53,9 @@ TEST(TensorKernelText, MultipliesByWarpgroupsFromBoxes) {
   const Source source = emit_cuda(matmul_kernel(c, target), target);
   expect_lines(source.text,
                {"copy_box(to, map0, full, (int)k, (int)m);", "copy_box_to_all(to + box * 8192, map1, full, 3, ",
-                "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "make_result<8>([&](int m, int n,", "tanh(",
+                "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16", "make_result<8>([&](int m, int n,", "tanh(",
                 "store<8, 8>(out0",
-                "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 1, 4, 2, true, false, true, true, 0>;"});
+                "using tiles = wgmma_tiles<bf16, 128, 128, 2, true, 1, 7, 2, 1, 0, true, false, true, true, 0>;"});
   ASSERT_EQ(source.launch.tensor_maps.size(), 2u);
   EXPECT_EQ(source.launch.tensor_maps[0].box, (std::vector<int>{64, 128}));
   EXPECT_EQ(source.launch.tensor_maps[1].box, (std::vector<int>{64, 64}));
@@ -77,6 +77,40 @@ TEST(TensorKernelText, WhatIsNoBoxIsReadByThreads) {
     expect_lines(source.text, {"const auto load_a = ", feeds.a, "const auto load_b = ", feeds.b});
     EXPECT_EQ(source.launch.tensor_maps.size(), 1u) << feeds.c.name;
   }
+}
+
+// Each element of the weights is needed once: registers take it from memory, and the caches do not keep it.
+TEST(TensorKernelText, FewRowsStreamTheirWeights) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const MatmulCase c{.name = "decode", .m = 8, .n = 4096, .k = 4096, .b_transposed = true};
+  const Source source = emit_cuda(matmul_kernel(c, target), target);
+  expect_lines(source.text,
+               {"const auto matrix = make_operand<8, true, false>([&](int n, int k)", "load_streaming<8, 8>(in1",
+                "const auto few = make_operand<8, true, false>([&](int m, int k)", "return load<8, 8>(in0",
+                "contract_stream<f16, 16, 8, 8, 4, true, int>("});
+}
+
+// Two blocks of a cluster have half of the depth each where tiles are fewer than multiprocessors.
+TEST(TensorKernelText, BlocksOfAClusterDivideTheDepth) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const MatmulCase c{.name = "few_tiles", .m = 64, .n = 4096, .k = 4096, .b_transposed = true};
+  const Kernel kernel = matmul_kernel(c, target);
+  EXPECT_EQ(std::get<codegen::ContractSchedule>(kernel.schedule).parts, 2);
+  const Source source = emit_cuda(kernel, target);
+  EXPECT_EQ(source.launch.cluster, 2);
+  EXPECT_FALSE(source.launch.resident);  // a cluster for each tile
+}
+
+// Results in 32 bits of a long depth: totals beside the tensor cores' sums.
+TEST(TensorKernelText, LongSumsAreBlocked) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const auto block_steps = [&](DType out, std::int64_t k) {
+    const MatmulCase c{.name = "long", .out = out, .m = 2048, .n = 2048, .k = k};
+    return std::get<codegen::ContractSchedule>(matmul_kernel(c, target).schedule).block_steps;
+  };
+  EXPECT_EQ(block_steps(DType::f32, 8192), 8);
+  EXPECT_EQ(block_steps(DType::f32, 1024), 0);
+  EXPECT_EQ(block_steps(DType::f16, 8192), 0);
 }
 
 TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {

@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tenon::test {
 namespace {
@@ -24,22 +25,29 @@ namespace {
 struct HostThread {
   unsigned block, thread;
   void (*meet)();
+  void (*meet_warp)(unsigned thread);
   unsigned long long* slots;
 };
 using ThreadBody = void (*)(const HostThread& self, void* const* pointers, const long long* dims);
 
 // The threads of the block that is running.
 std::unique_ptr<std::barrier<>> block_barrier;
+std::vector<std::unique_ptr<std::barrier<>>> warp_barriers;
 
 void run_block(ThreadBody body, unsigned block, unsigned threads, const std::vector<void*>& pointers,
                const std::vector<long long>& dims) {
   block_barrier = std::make_unique<std::barrier<>>(threads);
+  warp_barriers.clear();
+  for (unsigned first = 0; first < threads; first += 32)
+    warp_barriers.push_back(std::make_unique<std::barrier<>>(std::min(32u, threads - first)));
   std::vector<unsigned long long> slots(threads);
   std::vector<std::thread> team;
   for (unsigned thread = 0; thread < threads; ++thread)
     team.emplace_back([&, thread] {
       const auto meet = [] { block_barrier->arrive_and_wait(); };
-      body({block, thread, meet, slots.data()}, pointers.data(), dims.data());
+      const auto meet_warp = [](unsigned here) { warp_barriers[here / 32]->arrive_and_wait(); };
+      body({block, thread, meet, meet_warp, slots.data()}, pointers.data(), dims.data());
+      warp_barriers[thread / 32]->arrive_and_drop();
       block_barrier->arrive_and_drop();
     });
   for (std::thread& thread : team) thread.join();

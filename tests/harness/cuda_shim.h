@@ -29,20 +29,20 @@ struct uint4 {
 
 inline thread_local Dim3 threadIdx, blockIdx;
 
-// Given by the harness: where the threads of a block meet, and what each offers in a shuffle.
+// Given by the harness: where the threads of a block and those of a warp meet, and what each offers in a shuffle.
 inline void (*meet)() = nullptr;
+inline void (*meet_warp)(unsigned thread) = nullptr;
 inline unsigned long long* slots = nullptr;
 
 inline void __syncthreads() { meet(); }
 
-// Every thread of a block takes part in every shuffle, so that warps need no barrier of their own.
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   static_assert(sizeof(T) <= 8, "a shuffle moves up to 8 bytes");
   memcpy(&slots[threadIdx.x], &value, sizeof(T));
-  __syncthreads();
+  meet_warp(threadIdx.x);
   memcpy(&value, &slots[threadIdx.x ^ static_cast<unsigned>(mask)], sizeof(T));
-  __syncthreads();
+  meet_warp(threadIdx.x);
   return value;
 }
 
@@ -57,7 +57,7 @@ inline thread_local unsigned generation = 0;
 inline const Offer* exchange(const Offer& offer) {
   Offer* all = offers[generation++ & 1];
   all[threadIdx.x] = offer;
-  __syncthreads();
+  meet_warp(threadIdx.x);
   return all + threadIdx.x / 32 * 32;
 }
 
@@ -152,6 +152,13 @@ inline unsigned __float_as_uint(float x) { return bits_as<unsigned>(x); }
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>(((static_cast<unsigned long long>(high) << 32) | low) >> (shift & 31));
 }
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const unsigned long long bytes = static_cast<unsigned long long>(high) << 32 | low;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    result |= static_cast<unsigned>(bytes >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
+  return result;
+}
 inline float __uint_as_float(unsigned x) { return bits_as<float>(x); }
 inline double __longlong_as_double(long long x) { return bits_as<double>(x); }
 
@@ -229,6 +236,7 @@ void call(void (*kernel)(Args...), std::index_sequence<I...>, void* const* point
 struct HostThread {
   unsigned block, thread;
   void (*meet)();
+  void (*meet_warp)(unsigned thread);
   unsigned long long* slots;
 };
 template <class... Args>
@@ -236,6 +244,7 @@ void run_thread(void (*kernel)(Args...), const HostThread& self, void* const* po
   blockIdx.x = self.block;
   threadIdx.x = self.thread;
   meet = self.meet;
+  meet_warp = self.meet_warp;
   slots = self.slots;
   call(kernel, std::index_sequence_for<Args...>{}, pointers, dims);
 }
