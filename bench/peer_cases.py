@@ -1,19 +1,24 @@
-"""The benchmark cases as a PyTorch user writes them, by the names of bench/cases/*.tn.
+"""The benchmark cases as a PyTorch user writes them, by the names of the files below bench/cases.
 
 CASES maps a name to a function that makes (function, arguments) on a device. Arguments and results are in the order of
 the graph's, and the functions take any real dtype (check.py calls them in f64). Data is random and of the same kind as
-`tenon bench` makes: standard normal reals, indices from the whole range.
+`tenon bench` makes: standard normal reals, indices from the whole range, other integers below 10. Making a case also says
+whether PyTorch may round f32 operands of products to tf32 from then on: for the cases in TF32 it may, for others not.
 """
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f8e4m3": torch.float8_e4m3fn}
+TF32 = {"matmul_nn_tf32_4096"}
 CASES = {}
 
 
 def case(name):
     def register(make):
-        CASES[name] = make
+        def make_here(device):
+            torch.backends.cuda.matmul.allow_tf32 = name in TF32
+            return make(device)
+        CASES[name] = make_here
         return make
     return register
 
@@ -143,6 +148,140 @@ def _(device):
     ids = torch.randint(0, 50257, (16, 4096), device=device)
     return (lambda ids, tokens, positions: tokens[ids] + positions), [
         ids, randn(device, 50257, 1024), randn(device, 4096, 1024)]
+
+
+# Products (cases/matmul): M x N x K in their names. Weights of layers are [out, in], as F.linear takes them.
+
+PRODUCTS = {  # by how the operands lie in memory
+    "nn": lambda x, w: x @ w,
+    "nt": lambda x, w: x @ w.t(),
+    "tn": lambda x, w: x.t() @ w,
+    "tt": lambda x, w: x.t() @ w.t(),
+}
+
+
+def square(way, dtype, n, kind=None):
+    on_inputs(f"matmul_{way}_{kind or dtype}_{n}", PRODUCTS[way], (n, n), (n, n), dtype=dtype)
+
+
+for n in (1024, 2048, 4096, 8192):
+    square("nn", "bf16", n)
+for n in (2048, 4096, 8192):
+    for way in ("nt", "tn", "tt"):
+        square(way, "bf16", n)
+square("nn", "f16", 8192)
+square("nn", "f32", 4096)
+square("nn", "f32", 4096, kind="tf32")
+for m, n, k in ((512, 512, 65536), (4095, 4097, 4093)):
+    on_inputs(f"matmul_nn_bf16_{m}x{n}x{k}", torch.matmul, (m, k), (k, n))
+on_inputs("matmul_batched_bf16_64x1024x1024x128", torch.matmul, (64, 1024, 128), (64, 128, 1024))
+on_inputs("matmul_vector_bf16_2048x1048576", torch.matmul, (2048, 1 << 20), (1 << 20,))
+
+
+@case("matmul_nt_f8e4m3_8192")
+def _(device):
+    one = torch.ones((), device=device)  # the scale of either operand
+    return (lambda x, w: torch._scaled_mm(x, w.t(), one, one, out_dtype=torch.bfloat16)), [
+        randn(device, 8192, 8192, dtype="f8e4m3"), randn(device, 8192, 8192, dtype="f8e4m3")]
+
+
+# Products: one layer, and what stands behind it.
+
+def gelu_layer(x, weight, bias):
+    return F.gelu(F.linear(x, weight, bias), approximate="tanh")
+
+
+def perceptron(x, *layers):
+    for weight, bias in zip(layers[::2], layers[1::2]):
+        x = gelu_layer(x, weight, bias)
+    return x
+
+
+def swiglu_of_halves(x, weight):
+    gate, up = (x @ weight).chunk(2, -1)
+    return F.silu(gate) * up
+
+
+for n in (50257, 50304):
+    on_inputs(f"matmul_vocabulary_bf16_8192x{n}x768", F.linear, (8192, 768), (n, 768))
+for name, m, n, k in (("4096", 4096, 4096, 4096), ("8192", 8192, 8192, 8192), ("8192x14336x4096", 8192, 14336, 4096)):
+    on_inputs("matmul_bias_gelu_bf16_" + name, gelu_layer, (m, k), (n, k), (n,))
+on_inputs("matmul_residual_bf16_8192", lambda x, w, r: F.linear(x, w) + r, *[(8192, 8192)] * 3)
+on_inputs("matmul_swiglu_two_bf16_8192x14336x4096", lambda x, gate, up: F.silu(x @ gate) * (x @ up),
+          (8192, 4096), (4096, 14336), (4096, 14336))
+on_inputs("matmul_swiglu_halves_bf16_8192x14336x4096", swiglu_of_halves, (8192, 4096), (4096, 28672))
+on_inputs("matmul_mlp16_bf16_1024x4096", perceptron, (1024, 4096), *[(4096, 4096), (4096,)] * 16)
+
+
+# Products: few rows, where reading the weight is the work.
+
+def linear_int8(x, weight, scale):
+    return F.linear(x, weight.to(x.dtype)) * scale
+
+
+def linear_int4(x, packed, scale):
+    weight = torch.stack((packed & 15, packed >> 4), -1).reshape(packed.shape[0], -1)
+    return F.linear(x, weight.to(x.dtype) - 8) * scale
+
+
+def narrow_weight(name, function, m, dtype, columns):
+    @case(f"matmul_{name}_bf16_{m}x14336x4096")
+    def make(device):
+        weight = torch.randint(0, 10, (14336, columns), device=device, dtype=dtype)
+        return function, [randn(device, m, 4096), weight, randn(device, 14336)]
+
+
+for n in (4096, 14336):
+    for m in (1, 8, 16, 64):
+        on_inputs(f"matmul_decode_bf16_{m}x{n}x4096", F.linear, (m, 4096), (n, 4096))
+on_inputs("matmul_decode_bf16_64x1x4096x4096", torch.matmul, (64, 1, 4096), (4096, 4096))
+for m in (1, 8):
+    narrow_weight("int8", linear_int8, m, torch.int8, 4096)
+    narrow_weight("int4", linear_int4, m, torch.uint8, 2048)
+
+
+# Products: those of a GPT-2 small block. Its weights are [in, out], and its layers are written with addmm.
+
+def conv1d(x, weight, bias):
+    return torch.addmm(bias, x.flatten(0, -2), weight).view(*x.shape[:-1], -1)
+
+
+on_inputs("matmul_gpt2_qkv_bf16_8x1024", conv1d, (8, 1024, 768), (768, 2304), (2304,))
+on_inputs("matmul_gpt2_fc_bf16_8x1024", lambda x, w, b: F.gelu(conv1d(x, w, b), approximate="tanh"),
+          (8, 1024, 768), (768, 3072), (3072,))
+for name, k in (("proj", 768), ("out", 3072)):
+    on_inputs(f"matmul_gpt2_{name}_bf16_8x1024", lambda x, w, b, r: conv1d(x, w, b) + r,
+              (8, 1024, k), (k, 768), (768,), (8, 1024, 768))
+
+
+# Products: chains behind a layer that also reduce.
+
+def clamp_logsumexp_mish(x, weight, residual):
+    h = torch.clamp(F.linear(x, weight) * 0.015625 + residual, -2, 2)
+    return F.mish(torch.logsumexp(h, 1, keepdim=True))
+
+
+def groupnorm_hardtanh(x, weight, gamma, beta):
+    return F.hardtanh(F.group_norm(F.linear(x, weight), 32, gamma, beta), -2.0, 2.0)
+
+
+def max_subtract_gelu(x, weight):
+    h = F.linear(x, weight).max(1, keepdim=True).values
+    return F.gelu(h - h.mean(1, keepdim=True))
+
+
+def chain(name, function, *others):
+    for dtype in ("bf16", "f32"):
+        on_inputs(f"matmul_{name}_{dtype}_1024x8192x8192", function, (1024, 8192), (8192, 8192), *others, dtype=dtype)
+
+
+chain("clamp_logsumexp_mish", clamp_logsumexp_mish, (1024, 8192))
+chain("sigmoid_sum", lambda x, w: torch.sigmoid(F.linear(x, w)).sum(1, keepdim=True))
+chain("groupnorm_hardtanh", groupnorm_hardtanh, (8192,), (8192,))
+chain("gelu_softmax", lambda x, w: torch.softmax(F.gelu(F.linear(x, w)), -1))
+chain("max_subtract_gelu", max_subtract_gelu)
+chain("batchnorm", lambda x, w, gamma, beta: F.batch_norm(F.linear(x, w), None, None, gamma, beta, training=True),
+      (8192,), (8192,))
 
 
 # The CPU target's: f32, as CPUs compute.
