@@ -234,6 +234,7 @@ def narrow_weight(name, function, m, dtype, columns):
 for n in (4096, 14336):
     for m in (1, 8, 16, 64):
         on_inputs(f"matmul_decode_bf16_{m}x{n}x4096", F.linear, (m, 4096), (n, 4096))
+on_inputs("matmul_decode_bf16_upto64x14336x4096", F.linear, (64, 4096), (14336, 4096))
 on_inputs("matmul_decode_bf16_64x1x4096x4096", torch.matmul, (64, 1, 4096), (4096, 4096))
 for m in (1, 8):
     narrow_weight("int8", linear_int8, m, torch.int8, 4096)
