@@ -1,35 +1,66 @@
 #!/usr/bin/env python3
-"""Joins the times of `tenon bench -o` and of peers.py into one table (markdown), a bar chart and a roofline plot (SVG).
+"""Joins the times of `tenon bench -o` and of peers.py into tables (markdown), a bar chart and a roofline plot (SVG).
 
     python3 bench/compare.py TENON.json [PEERS.json ...] [-o TABLE.md] [--svg CHART.svg] [--roofline ROOFLINE.svg]
 
-The ratio is the best peer's time over Tenon's: above 1 Tenon is faster. A share of copy is the time of a device copy
-that moves as many bytes, measured in the same run, over the time of the case.
+A peer that several files time has several runs. Its time is the fastest run's, its drift the slowest over the fastest.
+The ratio is the best peer's time over Tenon's: above 1 Tenon is faster. Where that peer drifted by more than 3 % the case
+is flagged: the device changed meanwhile, and the ratio says no more than that. A share of copy is the time of a device
+copy that moves as many bytes, measured in the same run, over the time of the case.
 """
 import argparse
 import json
 import math
+import os
+import re
 import sys
+
+DRIFT_LIMIT = 3  # per cent
+FACTS = ("torch", "cuda", "cublas", "cudnn", "triton")
+PEERS = ("eager", "compile", "max")
+BY_BYTES = {"Memory-bound", "Products whose time is that of reading"}  # where the share of a copy says something
+CLASSES = (  # a case is of the first class whose expression its name begins with
+    ("Memory-bound", r"(?!matmul_)"),
+    ("Products", r"matmul_(nn|nt|tn|tt|batched|vocabulary)_"),
+    ("Products with epilogues", r"matmul_(bias_gelu|residual|swiglu|mlp16|gpt2)_"),
+    ("Products whose time is that of reading", r"matmul_(decode|int8|int4|vector)_"),
+    ("Chains that reduce behind a product",
+     r"matmul_(clamp_logsumexp_mish|sigmoid_sum|groupnorm_hardtanh|gelu_softmax|max_subtract_gelu|batchnorm)_"),
+    ("Other products", ""),
+)
 
 
 def load(tenon_path, peers_paths):
-    """Rows of (Tenon's case, {peer: case}) in the order of Tenon's file; peers of several files are joined."""
+    """Tenon's document; {fact: values} of the peers; rows of (Tenon's case, {peer: times}) in the order of Tenon's file;
+    and [(case, who, why)] of the times that are missing."""
     with open(tenon_path) as file:
         tenon = json.load(file)
-    measured, versions = {}, {}
+    runs, facts, missing, asked = {}, {}, [], set()
     for path in peers_paths:
         with open(path) as file:
-            peers = json.load(file)
-        for name, row in peers.pop("cases").items():
-            measured.setdefault(name, {}).update(row)
-        versions |= peers
+            document = json.load(file)
+        for fact in ("device", *FACTS):
+            if fact in document:
+                facts.setdefault(fact, set()).add(document[fact])
+        asked |= set(document["cases"])
+        for name, row in document["cases"].items():
+            for peer, times in row.items():
+                if "ms" in times:
+                    runs.setdefault(name, {}).setdefault(peer, []).append(times["ms"])
+                else:
+                    missing.append((name, f"{peer} in {os.path.basename(path)}", times["error"]))
     rows = []
     for case in tenon["cases"]:
-        row = measured.get(case["graph"], {})
-        if "error" in row:
-            case["peer_error"] = row["error"]
-        rows.append((case, {name: times for name, times in row.items() if isinstance(times, dict)}))
-    return tenon, versions, rows
+        name = case["graph"]
+        if "error" in case:
+            missing.append((name, "Tenon", case["error"]))
+        if peers_paths and name not in asked:
+            missing.append((name, "every peer", "not in the files of the peers"))
+        rows.append((case, {peer: {"ms": min(times), "drift": 100 * (max(times) / min(times) - 1) if times[1:] else None}
+                            for peer, times in runs.get(name, {}).items()}))
+    timed = {case["graph"] for case in tenon["cases"]}
+    missing += [(name, "Tenon", "not in its file") for name in sorted(asked - timed)]
+    return tenon, facts, rows, missing
 
 
 def best_peer(peers):
@@ -40,25 +71,42 @@ def ratio(case, peers):
     return peers[best_peer(peers)]["ms"] / case["ms"] if peers and "ms" in case else None
 
 
+def drift(peers):
+    """Of the best peer, in per cent; None where it ran once, or no peer did."""
+    return peers[best_peer(peers)]["drift"] if peers else None
+
+
+def flagged(peers):
+    return (drift(peers) or 0) > DRIFT_LIMIT
+
+
 def milliseconds(value):
     return f"{value:.4f}" if value < 1 else f"{value:.3f}"
 
 
-def note(case):
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def one_line(text):
+    """As it may stand in a cell or an item of a list."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def notes(case, peers):
     if "error" in case:
-        return "failed: " + case["error"]
-    if case["unwritten"]:
-        return f"{case['unwritten']} elements unwritten"
-    if case.get("check") == "differs":
-        return "differs from the interpreter"
-    return "peer: " + case["peer_error"][:80] if "peer_error" in case else ""
+        return "failed: " + one_line(case["error"])
+    found = [f"{case['unwritten']} elements unwritten"] * (case["unwritten"] > 0)
+    found += ["differs from the interpreter"] * (case.get("check") == "differs")
+    found += [f"drift above {DRIFT_LIMIT} %"] * flagged(peers)
+    return ", ".join(found)
 
 
 def table(rows):
-    names = sorted({name for _, peers in rows for name in peers}, key=["eager", "compile", "max"].index)
+    names = sorted({name for _, peers in rows for name in peers}, key=PEERS.index)
     contracts = any("tflop_s" in case for case, _ in rows)
     heads = ["case", "kernels", "ms", "±%", "GB/s"] + ["TFLOP/s"] * contracts + ["of copy"]
-    heads += [f"{name} ms" for name in names] + ["best peer", "ratio", ""]
+    heads += [f"{name} ms" for name in names] + ["best peer", "ratio", "drift %", ""]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for case, peers in rows:
         cells = [case["graph"]]
@@ -71,24 +119,67 @@ def table(rows):
                 cells.append(f"{case['tflop_s']:.0f}" if "tflop_s" in case else "-")
             cells.append(f"{case['copy_share']:.3f}")
         cells += [milliseconds(peers[name]["ms"]) if name in peers else "-" for name in names]
-        faster = ratio(case, peers)
-        cells += [best_peer(peers) or "-", f"{faster:.2f}" if faster else "-", note(case)]
+        faster, moved = ratio(case, peers), drift(peers)
+        cells += [best_peer(peers) or "-", f"{faster:.2f}" if faster else "-", "-" if moved is None else f"{moved:.1f}",
+                  notes(case, peers)]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
-def summary(rows):
-    ratios = [r for r in (ratio(case, peers) for case, peers in rows) if r]
-    shares = [case["copy_share"] for case, _ in rows if case.get("copy_share")]
+def summary(rows, by_bytes):
+    compared = [(case, peers) for case, peers in rows if ratio(case, peers)]
+    ratios = [ratio(case, peers) for case, peers in compared]
+    shares = [case["copy_share"] for case, _ in rows if case.get("copy_share") and by_bytes]
     lines = []
     if ratios:
-        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        lines.append(f"Ratio to the best peer over {len(ratios)} cases: geometric mean {mean:.2f}, "
-                     f"at least 1.0 in {sum(r >= 1 for r in ratios)}, worst {min(ratios):.2f}.")
+        lines.append(f"Ratio to the best peer over {len(ratios)} of {len(rows)} cases: geometric mean "
+                     f"{geometric_mean(ratios):.2f}, at least 1.0 in {sum(r >= 1 for r in ratios)}, "
+                     f"worst {min(ratios):.2f}; "
+                     f"drift above {DRIFT_LIMIT} % in {sum(flagged(peers) for _, peers in compared)}.\n")
     if shares:
-        mean = math.exp(sum(map(math.log, shares)) / len(shares))
-        lines.append(f"Share of a copy over {len(shares)} cases: geometric mean {mean:.2f}, worst {min(shares):.2f}.")
-    return "\n".join(lines) + "\n"
+        lines.append(f"Share of a copy over {len(shares)} cases: geometric mean {geometric_mean(shares):.2f}, "
+                     f"worst {min(shares):.2f}.\n")
+    return "".join(lines)
+
+
+def by_class(rows):
+    """[(title, rows)] of the classes that have cases."""
+    classes = {title: [] for title, _ in CLASSES}
+    for row in rows:
+        classes[next(title for title, begin in CLASSES if re.match(begin, row[0]["graph"]))].append(row)
+    return [(title, of_class) for title, of_class in classes.items() if of_class]
+
+
+def head(tenon, facts):
+    """Device and versions, those of the peers as they reported them."""
+    def values(fact):
+        return " and ".join(sorted(facts[fact]))
+    named = [f"{fact} {values(fact)}" for fact in FACTS if fact in facts]
+    text = ", ".join([tenon["device"], f"Tenon {tenon['tenon']}"] + named)
+    if facts.get("device", {tenon["device"]}) != {tenon["device"]}:
+        text += f". The peers ran on another device: {values('device')}"
+    return text + "\n"
+
+
+def missing_times(missing):
+    """A list of them, the cases of one reason together."""
+    cases = {}
+    for name, who, why in missing:
+        cases.setdefault((who, one_line(why)), []).append(name)
+    return "Not measured:\n\n" + "".join(f"- {who}, {why}: {', '.join(names)}\n"
+                                          for (who, why), names in cases.items())
+
+
+def report(tenon, facts, rows, missing):
+    classes = by_class(rows)
+    parts = [head(tenon, facts)]
+    if len(classes) > 1:
+        parts.append(summary(rows, False))
+    for title, of_class in classes:
+        parts += [f"## {title}\n"] * (len(classes) > 1) + [summary(of_class, title in BY_BYTES), table(of_class)]
+    if missing:
+        parts.append(missing_times(missing))
+    return "\n".join(part for part in parts if part)
 
 
 def chart(rows):
@@ -192,11 +283,8 @@ def main():
     parser.add_argument("--svg", help="file of the bar chart")
     parser.add_argument("--roofline", help="file of the roofline plot")
     asked = parser.parse_args()
-    tenon, peers, rows = load(asked.tenon, asked.peers)
-    head = f"{tenon['device']}, Tenon {tenon['tenon']}"
-    for key in ("torch", "triton"):
-        head += f", {key} {peers[key]}" if key in peers else ""
-    text = f"{head}\n\n{summary(rows)}\n{table(rows)}"
+    tenon, facts, rows, missing = load(asked.tenon, asked.peers)
+    text = report(tenon, facts, rows, missing)
     if asked.output:
         with open(asked.output, "w") as file:
             file.write(text)

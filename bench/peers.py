@@ -6,9 +6,15 @@ Peers: eager (a kernel for each operator, or a library's), compile (torch.compil
 written over before each run, as `tenon bench` does it; on the CPU, of the host's clock.
 
     python3 bench/peers.py [--cases REGEX] [--peers eager,compile,max] [--out FILE.json] [--budget SECONDS]
+
+The file names the device and the libraries, and has a row for every case asked for and in it an entry for every peer:
+its times, or under "error" why there are none. It is written anew around each measurement, so that a process that is
+stopped leaves what it measured.
 """
 import argparse
+import ctypes
 import json
+import os
 import re
 import sys
 import time
@@ -40,7 +46,6 @@ def time_on_cpu(call, seconds):
 def time_on_gpu(call, seconds):
     """Medians of device events. What a kernel had the L2 keep is forgotten before the L2 is written over, and the device
     is held up until the host has queued the call."""
-    import ctypes
     reset = ctypes.CDLL("libcuda.so.1").cuCtxResetPersistingL2Cache
     flush = torch.empty(256 << 20, dtype=torch.uint8, device="cuda")
 
@@ -82,11 +87,27 @@ def measure(peer, function, arguments, device, seconds):
     return {"ms": median, "p10_ms": p10, "p90_ms": p90, "first_s": round(first, 3)}
 
 
+def dotted(number):
+    """130200 is 13.2.0: how cuBLAS and, from 9 on, cuDNN count their versions."""
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def cublas_version():
+    """Of the library that this process has loaded, whatever packages are installed."""
+    try:
+        library = ctypes.CDLL(f"libcublasLt.so.{torch.version.cuda.split('.')[0]}")
+    except OSError:
+        return "unknown"
+    library.cublasLtGetVersion.restype = ctypes.c_size_t
+    return dotted(library.cublasLtGetVersion())
+
+
 def versions(device):
     found = {"torch": torch.__version__}
     if device == "cuda":
         import triton
-        found |= {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "triton": triton.__version__}
+        found |= {"device": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cublas": cublas_version(),
+                  "cudnn": dotted(torch.backends.cudnn.version()), "triton": triton.__version__}
     else:
         found["threads"] = torch.get_num_threads()
     return found
@@ -96,42 +117,67 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=".", help="regular expression; all names that contain a match")
     parser.add_argument("--peers", default="eager,compile", help="of " + ", ".join(PEERS))
-    parser.add_argument("--out", help="JSON file, written after each case")
-    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which no case is begun")
+    parser.add_argument("--out", help="JSON file")
+    parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which no measurement begins")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     return parser.parse_args()
 
 
+def attempt(function):
+    """What the function returns, or why it did not: a peer's failure is a result, and the others go on."""
+    try:
+        return function()
+    except Exception as error:  # noqa: BLE001
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+def time_case(name, row, asked, stop, write):
+    """Fills the case's row, an entry for each peer. What is not begun in time keeps the reason that stands there."""
+    if time.monotonic() > stop:
+        return
+    torch.manual_seed(0)
+    made = attempt(lambda: CASES[name](asked.device))
+    for peer in row:
+        if isinstance(made, dict):
+            row[peer] = made
+        elif time.monotonic() <= stop:
+            row[peer] = {"error": "the process ended meanwhile"}
+            write()
+            row[peer] = attempt(lambda peer=peer: measure(peer, *made, asked.device, asked.seconds))
+        write()
+
+
+def written(document, path):
+    """Writes the document as one file that is whole at any time."""
+    with open(path + ".part", "w") as file:
+        json.dump(document, file, indent=1)
+    os.replace(path + ".part", path)
+
+
 def main():
-    asked, begin = arguments(), time.monotonic()
+    asked = arguments()
+    stop = time.monotonic() + asked.budget
     peers = asked.peers.split(",")
     if unknown := set(peers) - set(PEERS):
         sys.exit(f"--peers: no such peer: {', '.join(sorted(unknown))}")
-    document = versions(asked.device) | {"cases": {}}
-    print({key: value for key, value in document.items() if key != "cases"}, flush=True)
-    for name, make in CASES.items():
-        if not re.search(asked.cases, name):
-            continue
-        if time.monotonic() - begin > asked.budget:
-            print("budget spent before", name, file=sys.stderr)
-            break
-        torch.manual_seed(0)
-        row = document["cases"][name] = {}
-        try:
-            function, inputs = make(asked.device)
-            for peer in peers:
-                row[peer] = measure(peer, function, inputs, asked.device, asked.seconds)
-        except Exception as error:  # noqa: BLE001: a peer's failure is a result, and the other cases go on
-            row["error"] = repr(error)[:300]
-        function = inputs = None
+    document = versions(asked.device)
+    print(document, flush=True)
+    rows = {name: {peer: {"error": "not begun in time"} for peer in peers}
+            for name in CASES if re.search(asked.cases, name)}
+    document["cases"] = rows
+
+    def write():
+        if asked.out:
+            written(document, asked.out)
+
+    write()
+    for name, row in rows.items():
+        time_case(name, row, asked, stop, write)
         if asked.device == "cuda":
             torch.cuda.empty_cache()
-        print(f"{name:40s}", "  ".join(f"{peer} {row[peer]['ms']:.4f} ms (first {row[peer]['first_s']:.1f} s)"
-                                       for peer in peers if peer in row), row.get("error", ""), flush=True)
-        if asked.out:
-            with open(asked.out, "w") as file:
-                json.dump(document, file, indent=1)
+        print(f"{name:40s}", "  ".join(f"{peer} {each['ms']:.4f} ms (first {each['first_s']:.1f} s)" if "ms" in each
+                                       else f"{peer}: {each['error']}" for peer, each in row.items()), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -52,21 +53,29 @@ constexpr const char* kTenon = R"({"tenon": "0.1.0 abc", "device": "a GPU", "cas
 TEST_F(BenchScripts, CompareJoinsPeersIntoOneTable) {
   const std::string tenon = file("tenon.json", kTenon);
   const std::string peers = file("peers.json", R"({"torch": "2.11", "cases": {
-    "gelu": {"eager": {"ms": 5.0}, "compile": {"ms": 0.6}}, "sum": {"eager": {"ms": 1.0}, "error": "no triton"}}})");
+    "gelu": {"eager": {"ms": 5.0}, "compile": {"ms": 0.6}}, "sum": {"eager": {"ms": 1.0}, "compile": {"error": "no\ntriton"}}}})");
   const std::string more = file("more.json", R"({"torch": "2.11", "cases": {"gelu": {"max": {"ms": 0.55}}}})");
   const std::string chart = (folder_ / "chart.svg").string(), roofline = (folder_ / "roofline.svg").string();
   EXPECT_EQ(output_of("python3 -B " TENON_SOURCE_DIR "/bench/compare.py " + tenon + " " + peers + " " + more +
                       " --svg " + chart + " --roofline " + roofline),
             "a GPU, Tenon 0.1.0 abc, torch 2.11\n"
             "\n"
-            "Ratio to the best peer over 2 cases: geometric mean 0.52, at least 1.0 in 1, worst 0.25.\n"
+            "Ratio to the best peer over 2 of 3 cases: geometric mean 0.52, at least 1.0 in 1, worst 0.25; "
+            "drift above 3 % in 0.\n"
             "Share of a copy over 2 cases: geometric mean 0.31, worst 0.10.\n"
             "\n"
-            "| case | kernels | ms | ±% | GB/s | of copy | eager ms | compile ms | max ms | best peer | ratio |  |\n"
-            "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
-            "| gelu | 1 | 0.5000 | 2.0 | 3000 | 0.987 | 5.000 | 0.6000 | 0.5500 | max | 1.10 |  |\n"
-            "| sum | 2 | 4.000 | 0.0 | 100 | 0.100 | 1.000 | - | - | eager | 0.25 | 3 elements unwritten |\n"
-            "| big | - | - | - | - | - | - | - | - | - | - | failed: out of memory |\n");
+            "| case | kernels | ms | ±% | GB/s | of copy | eager ms | compile ms | max ms | best peer | ratio | drift "
+            "% |  |\n"
+            "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+            "| gelu | 1 | 0.5000 | 2.0 | 3000 | 0.987 | 5.000 | 0.6000 | 0.5500 | max | 1.10 | - |  |\n"
+            "| sum | 2 | 4.000 | 0.0 | 100 | 0.100 | 1.000 | - | - | eager | 0.25 | - | 3 elements unwritten |\n"
+            "| big | - | - | - | - | - | - | - | - | - | - | - | failed: out of memory |\n"
+            "\n"
+            "Not measured:\n"
+            "\n"
+            "- compile in peers.json, no triton: sum\n"
+            "- Tenon, out of memory: big\n"
+            "- every peer, not in the files of the peers: big\n");
   const auto content = [](const std::string& path) {
     std::stringstream svg;
     svg << std::ifstream(path).rdbuf();
@@ -79,17 +88,161 @@ TEST_F(BenchScripts, CompareJoinsPeersIntoOneTable) {
   EXPECT_EQ(content(roofline).find("<title>sum</title>"), std::string::npos);  // its instructions were not counted
 }
 
+// Two files that time the same peer are two runs of it: the faster one counts, and their distance is the drift.
+TEST_F(BenchScripts, CompareFlagsACaseWhosePeerDrifted) {
+  const auto row = [](const std::string& graph) {
+    return R"({"graph": ")" + graph + R"(", "ms": 0.5, "p10_ms": 0.5, "p90_ms": 0.5, "kernels": 1, "gb_s": 80,
+      "tflop_s": 700, "copy_share": 0.1, "unwritten": 0})";
+  };
+  const auto peers = [](const std::string& device, const std::string& eager, const std::string& residual) {
+    return R"({"device": ")" + device + R"(", "torch": "2.11", "cuda": "13.0", "cublas": "13.2.0", "cudnn": "9.10.2",
+      "triton": "3.6.0", "cases": {"matmul_nn_bf16_8": {"eager": {"ms": )" +
+           eager + R"(}, "max": {"ms": 0.9}},
+      "matmul_residual_bf16_8": {"eager": {"ms": )" +
+           residual + R"(}, "max": {"error": "late"}}}})";
+  };
+  const std::string tenon =
+      file("tenon.json", R"({"tenon": "0.1.0 abc", "device": "a GPU", "cases": [)" + row("matmul_nn_bf16_8") + "," +
+                             row("matmul_residual_bf16_8") + "]}");
+  const std::string before = file("peers-1.json", peers("a GPU", "0.6", "0.4"));
+  const std::string after = file("peers-2.json", peers("a GPU", "0.55", "0.408"));
+  const std::string compare = "python3 -B " TENON_SOURCE_DIR "/bench/compare.py " + tenon + " " + before + " ";
+  EXPECT_EQ(
+      output_of(compare + after),
+      "a GPU, Tenon 0.1.0 abc, torch 2.11, cuda 13.0, cublas 13.2.0, cudnn 9.10.2, triton 3.6.0\n"
+      "\n"
+      "Ratio to the best peer over 2 of 2 cases: geometric mean 0.94, at least 1.0 in 1, worst 0.80; "
+      "drift above 3 % in 1.\n"
+      "\n"
+      "## Products\n"
+      "\n"
+      "Ratio to the best peer over 1 of 1 cases: geometric mean 1.10, at least 1.0 in 1, worst 1.10; "
+      "drift above 3 % in 1.\n"
+      "\n"
+      "| case | kernels | ms | ±% | GB/s | TFLOP/s | of copy | eager ms | max ms | best peer | ratio | drift % |  |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+      "| matmul_nn_bf16_8 | 1 | 0.5000 | 0.0 | 80 | 700 | 0.100 | 0.5500 | 0.9000 | eager | 1.10 | 9.1 | "
+      "drift above 3 % |\n"
+      "\n"
+      "## Products with epilogues\n"
+      "\n"
+      "Ratio to the best peer over 1 of 1 cases: geometric mean 0.80, at least 1.0 in 0, worst 0.80; "
+      "drift above 3 % in 0.\n"
+      "\n"
+      "| case | kernels | ms | ±% | GB/s | TFLOP/s | of copy | eager ms | best peer | ratio | drift % |  |\n"
+      "|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+      "| matmul_residual_bf16_8 | 1 | 0.5000 | 0.0 | 80 | 700 | 0.100 | 0.4000 | eager | 0.80 | 2.0 |  |\n"
+      "\n"
+      "Not measured:\n"
+      "\n"
+      "- max in peers-1.json, late: matmul_residual_bf16_8\n"
+      "- max in peers-2.json, late: matmul_residual_bf16_8\n");
+  const std::string elsewhere = file("peers-3.json", peers("another GPU", "0.6", "0.4"));
+  EXPECT_TRUE(contains(output_of(compare + elsewhere), "ran on another device: a GPU and another GPU\n"));
+}
+
 // peer_cases.py only builds functions when it is loaded, so that any object may stand for PyTorch.
-TEST_F(BenchScripts, EveryCaseHasAPeerOfItsName) {
-  const std::string script = file("names.py", R"(import sys, types
+constexpr const char* kWithoutTorch = R"(import sys, types
 class Anything(types.ModuleType):
     def __getattr__(self, name): return Anything(name)
     def __call__(self, *_, **__): return self
-for name in ("torch", "torch.nn", "torch.nn.functional"): sys.modules[name] = Anything(name)
-import peer_cases
-print("\n".join(peer_cases.CASES))
+for name in ("torch", "torch.nn", "torch.nn.functional", "triton"): sys.modules[name] = Anything(name)
+)";
+constexpr const char* kPython = "PYTHONPATH=" TENON_SOURCE_DIR "/bench python3 -B ";
+
+TEST_F(BenchScripts, APeerThatFailsCostsItsOwnEntry) {
+  const std::string script = file("fail.py", kWithoutTorch + std::string(R"(import json, peers
+def measure(peer, function, arguments, device, seconds):
+    if peer == "max": raise RuntimeError("no triton")
+    return {"ms": function(*arguments), "first_s": 0}
+peers.measure = measure
+peers.versions = lambda device: {"torch": "2.11"}
+peers.CASES = {"good": lambda device: (abs, [-2]), "broken": lambda device: 1 / 0, "other": None}
+sys.argv[1:] = ["--device=cpu", "--peers=max,eager", "--cases=good|broken", "--out=" + sys.argv[1], *sys.argv[2:]]
+peers.main()
+print(json.load(open(sys.argv[4][6:])))
+)"));
+  const std::string command = kPython + script + " " + (folder_ / "peers.json").string();
+  EXPECT_TRUE(contains(output_of(command),
+                       "{'torch': '2.11', 'cases': {"
+                       "'good': {'max': {'error': 'RuntimeError: no triton'}, 'eager': {'ms': 2, 'first_s': 0}}, "
+                       "'broken': {'max': {'error': 'ZeroDivisionError: division by zero'}, "
+                       "'eager': {'error': 'ZeroDivisionError: division by zero'}}}}\n"));
+  EXPECT_TRUE(contains(output_of(command + " --budget=-1"),
+                       "'good': {'max': {'error': 'not begun in time'}, 'eager': {'error': 'not begun in time'}}"));
+}
+
+TEST_F(BenchScripts, PeersNameTheirLibraries) {
+  const std::string script = file("versions.py", kWithoutTorch + std::string(R"(import peers
+peers.torch.backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(version=lambda: 91002))
+peers.cublas_version = lambda: peers.dotted(130200)
+found = peers.versions("cuda")
+print(*found, found["cublas"], found["cudnn"])
+)"));
+  EXPECT_EQ(output_of(kPython + script), "torch device cuda cublas cudnn triton 13.2.0 9.10.2\n");
+}
+
+TEST_F(BenchScripts, AGraphThatCrashesCostsItsOwnRow) {
+  const std::string program = file("tenon", R"(#!/bin/sh
+case $2 in *bad.tn) echo "no device" >&2; exit 3;; esac
+for out; do :; done
+echo '{"tenon": "0.1.0 abc", "device": "a GPU", "cases": [{"graph": "good", "ms": 1.0, "unwritten": 0}]}' >"$out"
 )");
-  std::istringstream lines(output_of("PYTHONPATH=" TENON_SOURCE_DIR "/bench python3 -B " + script));
+  fs::permissions(program, fs::perms::owner_all);
+  const std::string out = (folder_ / "tenon.json").string();
+  const std::string command = "python3 -B " TENON_SOURCE_DIR "/bench/tenon_times.py " + program + " --out " + out;
+  const Outcome outcome = outcome_of(command + " bad.tn good.tn 2>&1");
+  EXPECT_EQ(outcome.code, 1) << outcome.text;
+  std::ifstream written(out);
+  const auto document = nlohmann::json::parse(written);
+  EXPECT_EQ(document["device"], "a GPU");
+  ASSERT_EQ(document["cases"].size(), 2U);
+  EXPECT_EQ(document["cases"][0]["graph"], "bad");
+  EXPECT_EQ(document["cases"][0]["error"], "exit code 3: no device");
+  EXPECT_EQ(document["cases"][1]["ms"], 1.0);
+  EXPECT_EQ(outcome_of(command + " good.tn 2>&1").code, 0);
+  EXPECT_TRUE(contains(outcome_of(command + " good.tn --budget=-1 2>&1").text, "not begun in time"));
+}
+
+// Python is a script that writes down how it was called.
+TEST_F(BenchScripts, RunTimesThePeersBeforeAndBehindTenon) {
+  const std::string python = file("python3", R"(#!/bin/sh
+[ "$1" = -c ] && exit 0
+here=$(dirname "$0")
+echo "$@" | sed "s|$here/||g" >>"$here/calls"
+while [ $# -gt 0 ]; do [ "$1" = --out ] && touch "$2"; shift; done
+)");
+  fs::permissions(python, fs::perms::owner_all);
+  const auto calls = [&](const std::string& globs) {
+    fs::remove(folder_ / "calls");
+    const std::string folder = folder_.string();
+    const Outcome outcome = outcome_of(
+        "PATH=" + folder +
+        ":$PATH TARGET=cuda PEERS=eager SECONDS_EACH=0.1 BUDGET=inf bash " TENON_SOURCE_DIR "/bench/run.sh " + folder +
+        " " + folder + "/out " + globs + " 2>&1");
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    std::stringstream text;
+    text << std::ifstream(folder_ / "calls").rdbuf();
+    return text.str();
+  };
+  const std::string peers =
+      "peers.py --cases ^(matmul_nn_bf16_1024|matmul_nn_f16_8192)$ --peers eager --device cuda --seconds 0.1 "
+      "--budget inf --out out/peers-";
+  EXPECT_EQ(calls("'*nn_f16*' matmul/matmul_nn_bf16_1024"),
+            peers + "1.json\n" +
+                "tenon_times.py bin/tenon cases/matmul/matmul_nn_bf16_1024.tn cases/matmul/matmul_nn_f16_8192.tn "
+                "--target cuda --seconds 0.1 --budget inf --out out/tenon.json\n" +
+                peers + "2.json\n" +
+                "compare.py out/tenon.json out/peers-1.json out/peers-2.json -o out/table.md --svg out/chart.svg "
+                "--roofline out/roofline.svg\n");
+  EXPECT_FALSE(contains(calls("'matmul/*'"), "gelu_bf16_small_256"));
+  EXPECT_TRUE(contains(calls(""), "gelu_bf16_small_256"));
+}
+
+TEST_F(BenchScripts, EveryCaseHasAPeerOfItsName) {
+  const std::string script =
+      file("names.py", kWithoutTorch + std::string("import peer_cases\nprint('\\n'.join(peer_cases.CASES))\n"));
+  std::istringstream lines(output_of(kPython + script));
   std::set<std::string> peers, cases;
   for (std::string line; std::getline(lines, line);) peers.insert(line);
   for (const auto& entry : fs::recursive_directory_iterator(TENON_SOURCE_DIR "/bench/cases"))
