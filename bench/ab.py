@@ -38,8 +38,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.1)
     parser.add_argument("--target", default="cuda")
     options = parser.parse_args()
-    folder = pathlib.Path(__file__).parent / ("cases/cpu" if options.target == "cpu" else "cases")
-    cases = [case for case in sorted(folder.glob("*.tn")) if re.search(options.cases, case.stem)]
+    folder = pathlib.Path(__file__).parent / "cases"
+    patterns = ["cpu/*.tn"] if options.target == "cpu" else ["*.tn", "matmul/*.tn"]
+    files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
+    cases = [case for case in files if re.search(options.cases, case.stem)]
     best = {case: [math.inf, math.inf] for case in cases}
     failed = set()
     for number in range(options.rounds):
