@@ -20,11 +20,13 @@ bool ends_narrow(const Kernel& kernel, InstrId value, int factors, bool positive
 bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factors, bool positive) {
   const Instr& instr = kernel.instr(user);
   if (instr.kind == InstrKind::round) return is_narrow(instr.dtype) || ends_narrow(kernel, user, factors, positive);
-  if (instr.kind == InstrKind::reduce) return positive && instr.op == ir::Op::sum && ends_narrow(kernel, user, factors, positive);
+  if (instr.kind == InstrKind::reduce)
+    return positive && instr.op == ir::Op::sum && ends_narrow(kernel, user, factors, positive);
   if (instr.kind != InstrKind::map) return false;
   if (instr.op == ir::Op::cast)
     return is_narrow(instr.dtype) || (is_real(instr.dtype) && ends_narrow(kernel, user, factors, positive));
-  if (instr.op == ir::Op::mul || instr.op == ir::Op::div) return factors > 0 && ends_narrow(kernel, user, factors - 1, positive);
+  if (instr.op == ir::Op::mul || instr.op == ir::Op::div)
+    return factors > 0 && ends_narrow(kernel, user, factors - 1, positive);
   if (instr.op == ir::Op::where) return instr.args[0] != value && ends_narrow(kernel, user, factors, positive);
   // A sum of weights is 0 exactly where all of them are.
   return instr.op == ir::Op::equal && kernel.instr(value).kind == InstrKind::reduce &&
@@ -58,7 +60,8 @@ void mark_weights(Kernel& kernel) {
   const std::optional<Online> online = find_online(kernel);
   if (!online || !online->at_most_one) return;
   const InstrId weight = kernel.instr(online->sum).args[0];
-  if (compute_type(kernel.instr(weight).dtype) != DType::f32 || !ends_narrow(kernel, weight, kMostFactors, true)) return;
+  if (compute_type(kernel.instr(weight).dtype) != DType::f32 || !ends_narrow(kernel, weight, kMostFactors, true))
+    return;
   kernel.body[static_cast<std::size_t>(weight)].narrow = true;
   for (std::size_t i = 0; i < kernel.body.size(); ++i)
     if (is_share(kernel, static_cast<InstrId>(i))) kernel.body[i].narrow = true;

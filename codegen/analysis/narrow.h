@@ -8,8 +8,9 @@ namespace tenon::codegen {
 /// Marks what may be computed for results of 16 bits (Instr::narrow): the exponentials exp(x - shift) of a softmax
 /// (find_online in codegen/analysis/rounds.h), whose arguments are 0 at most, and their shares of the sum, where
 /// everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of positive terms
-/// only. A relative error of 2^-17 then stays far below that rounding. And quotients that nothing but products, quotients
-/// and roundings to 16 bits take: two units of the last place are less still, and no branch stands between elements.
+/// only. A relative error of 2^-17 then stays far below that rounding. And quotients that nothing but products,
+/// quotients and roundings to 16 bits take: two units of the last place are less still, and no branch stands between
+/// elements.
 void mark_narrow(Kernel& kernel);
 
 /// Whether the kernel has such exponentials: each element of its rows then takes half as many instructions.

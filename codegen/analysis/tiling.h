@@ -28,9 +28,9 @@ Lines contract_lines(TileElement element);
 TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
                        const Target& target, int vector_limit = 16);
 
-/// How many products along the depth tensor cores add up before a total gets their sum, a multiple of 64 (the fewest that
-/// warpgroups multiply), or 0: all of them. What was asked for; else fewer than all for results in 32 bits of a depth that
-/// is known to be long, so that an error does not grow with it.
+/// How many products along the depth tensor cores add up before a total gets their sum, a multiple of 64 (the fewest
+/// that warpgroups multiply), or 0: all of them. What was asked for; else fewer than all for results in 32 bits of a
+/// depth that is known to be long, so that an error does not grow with it.
 int block_terms(const Kernel& kernel, InstrId contract);
 
 /// Bytes of `matrix_tile` and `plain_tile` of the prelude (tile.cuh).

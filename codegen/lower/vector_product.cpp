@@ -50,8 +50,8 @@ bool sum_vector_products(Kernel& kernel) {
     const InstrId rounded = rounds ? add(InstrKind::round, instr.dtype, {factor}, instr.depends) : factor;
     factors.push_back(cast(rounded, instr.dtype, dtype, instr.depends));
   }
-  const InstrId product = add(InstrKind::map, dtype, factors,
-                              kernel.instr(at->args[0]).depends | kernel.instr(at->args[1]).depends);
+  const InstrId product =
+      add(InstrKind::map, dtype, factors, kernel.instr(at->args[0]).depends | kernel.instr(at->args[1]).depends);
   added.back().op = ir::Op::mul;
   add(InstrKind::reduce, dtype, {product}, at->depends);
   added.back().op = ir::Op::sum;

@@ -29,8 +29,8 @@ constexpr std::array kScalarTiles{Tile{128, 128, 16, 2, 4, 1.0}, Tile{64, 64, 16
 struct WarpgroupTile {
   int m, n, consumers;
   bool turns;
-  double efficiency;   // as above
-  double beyond;       // the same where the operands are larger than the caches: more of a wide tile's are in L2
+  double efficiency;  // as above
+  double beyond;      // the same where the operands are larger than the caches: more of a wide tile's are in L2
 };
 
 // A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Measured on an H200 at 4096
@@ -42,9 +42,9 @@ constexpr std::array kWarpgroupTiles{
     WarpgroupTile{64, 128, 1, false, 0.7, 0.7},    WarpgroupTile{128, 64, 2, false, 0.58, 0.58},
     WarpgroupTile{64, 64, 1, false, 0.52, 0.52}};
 constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
-constexpr int kLeastDepth = 256;  // of a part
-constexpr int kFewRows = 32;   // fewer rows or columns than half of a warpgroup's are wasted on it
-constexpr int kMostAhead = 8;  // steps of the depth that are asked for ahead
+constexpr int kLeastDepth = 256;                   // of a part
+constexpr int kFewRows = 32;                       // fewer rows or columns than half of a warpgroup's are wasted on it
+constexpr int kMostAhead = 8;                      // steps of the depth that are asked for ahead
 
 // A size to plan with: unknown extents count as 1024.
 std::int64_t typical(const Dim& extent, const Symbols& symbols) {
@@ -67,7 +67,7 @@ double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
 // In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
 // they take turns.
 double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.15;       // measured on an H200: 5 us for a tile of 128 x 256
+  constexpr double kClocksOfSum = 0.15;      // measured on an H200: 5 us for a tile of 128 x 256
   constexpr double kClocksOfMeeting = 3000;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
@@ -75,8 +75,7 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
                           (beyond ? tile.beyond : tile.efficiency);
   const double sum = kClocksOfSum * problem.epilogue;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
-  const double time = tile.turns ? turns * std::max(products, (products + sum) / 2) + sum
-                                 : turns * (products + sum);
+  const double time = tile.turns ? turns * std::max(products, (products + sum) / 2) + sum : turns * (products + sum);
   return time * tile.m * tile.n + (parts > 1 ? kClocksOfMeeting : 0);
 }
 
@@ -95,12 +94,14 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
   for (int axis : parts.batch) problem.batch *= extent(axis);
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
   for (const InstrId id : parts.epilogue)
-    if ((kernel.instr(id).depends & both) == both) problem.epilogue += kernel.instr(id).kind == InstrKind::load ? 1 : 0.1;
+    if ((kernel.instr(id).depends & both) == both)
+      problem.epilogue += kernel.instr(id).kind == InstrKind::load ? 1 : 0.1;
   return problem;
 }
 
 // With as many stages as fit. Threads bring what boxes cannot.
-ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel, const Target& target) {
+ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel,
+                               const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const DType element = tile_element(kernel, parts.contract, target).dtype;
   const auto feed = [&](const OperandPart& part) {
@@ -170,8 +171,8 @@ ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, cons
   return schedule;
 }
 
-// Few rows or columns: the other operand is read once, at the speed of memory, by warps on all multiprocessors that each
-// have much of it under way.
+// Few rows or columns: the other operand is read once, at the speed of memory, by warps on all multiprocessors that
+// each have much of it under way.
 constexpr int kFewStreamed = 32;
 
 ContractSchedule streamed(const Kernel& kernel, const Problem& problem, const Target& target, int wide, int warps,
@@ -243,7 +244,8 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
     for (const int wide : {16, 32, 64})
       for (const int warps : {8, 16})
         for (const int chunks : {1, 2, 4})
-          if (wide >= std::min(problem.m, problem.n)) result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
+          if (wide >= std::min(problem.m, problem.n))
+            result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
     result.push_back(chosen);
     result.back().streaming_loads = !chosen.streaming_loads;
   }

@@ -13,10 +13,10 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMostUnrolled = 4;           // where later sweeps compute more than sums
-constexpr int kMostAccumulators = 32;      // per thread
+constexpr int kMostUnrolled = 4;            // where later sweeps compute more than sums
+constexpr int kMostAccumulators = 32;       // per thread
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
-constexpr int kMostStreamedPercent = 384;  // of the L2: 192 MB of an H100, where it was measured
+constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
 // Columns of rows that no vector divides, in vectors of those of one alignment, in as many parts as run at once: loads
 // of single elements are too many requests for what they bring.

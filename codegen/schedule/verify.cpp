@@ -255,7 +255,8 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "a tile's depth has one to eight parts";
   if (schedule.parts > 1 && (schedule.cluster > 1 || schedule.turns || !target.may.clusters))
     return "blocks of a cluster share a tile's depth, or what they read, and multiply together";
-  if (schedule.parts > 1 && 4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
+  if (schedule.parts > 1 &&
+      4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
     return "the sums of a tile exceed the memory of its stages";
   if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
   const int lines = along_depth(schedule.feed_b, parts.b) ? 8 : 64;  // of a box: whole patterns of the swizzle

@@ -121,8 +121,8 @@ class ArrangeProducts {
   };
   static constexpr double kLowScale = 0x1p11;  // of the low parts: f16 has 11 bits
 
-  // With both parts, x = high + low / kLowScale: to 2^-22 of itself down to 2^-27 of the row's greatest, and to 2^-49 of
-  // that below. With one, to 11 bits, as tf32 has them.
+  // With both parts, x = high + low / kLowScale: to 2^-22 of itself down to 2^-27 of the row's greatest, and to 2^-49
+  // of that below. With one, to 11 bits, as tf32 has them.
   Halves halves(ValueId operand, std::int64_t depth, bool both, bool low_first, const Place& place) {
     const Node& maker = rewrite_.graph.producer(operand);
     if (maker.op == Op::transpose) {  // the copy lies as the matrix does
@@ -147,21 +147,21 @@ class ArrangeProducts {
     if (both) {
       const ValueId rest = append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place);
       const ValueId low = cast(append(Op::mul, {rest, literal(kLowScale)}, {}, place), DType::f16);
-      result.values = append(Op::concat, low_first ? std::vector{low, high} : std::vector{high, low}, {{"axis", depth}},
-                             place);
+      result.values =
+          append(Op::concat, low_first ? std::vector{low, high} : std::vector{high, low}, {{"axis", depth}}, place);
     }
     stored_.push_back(result.values);
     return result;
   }
 
   ValueId part_of_depth(ValueId operand, std::int64_t axis, std::int64_t start, std::int64_t stop, const Place& place) {
-    return append(
-        Op::slice, {operand},
-        {{"axis", std::vector<std::int64_t>{axis}}, {"start", Shape{Dim(start)}}, {"stop", Shape{Dim(stop)}}}, place);
+    return append(Op::slice, {operand},
+                  {{"axis", std::vector<std::int64_t>{axis}}, {"start", Shape{Dim(start)}}, {"stop", Shape{Dim(stop)}}},
+                  place);
   }
 
-  // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32: the
-  // high parts have as many bits.
+  // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32:
+  // the high parts have as many bits.
   bool in_halves(const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
                  const ContractionElement& element) {
     for (const ValueId operand : node.operands)
@@ -283,7 +283,8 @@ bool has_contraction(const Graph& graph) {
 }  // namespace
 
 Products arrange_products(Graph graph, const PlanOptions& options) {
-  if ((!options.pad_rows && !options.split_depth && !options.split_f32) || !has_contraction(graph)) return {std::move(graph), {}};
+  if ((!options.pad_rows && !options.split_depth && !options.split_f32) || !has_contraction(graph))
+    return {std::move(graph), {}};
   std::set<NodeId> of_attention;
   if (options.fuse && options.find_attention)
     for (const std::vector<NodeId>& nodes : find_attention(Context(graph, options)).nodes)

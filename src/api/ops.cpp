@@ -168,8 +168,7 @@ Tensor dropout(const Operand& x, const Operand& seed, double p, std::int64_t str
   return record_one(Op::dropout, {x, seed}, {{"p", p}, {"stream", stream}});
 }
 
-Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype, bool tf32,
-              std::int64_t block) {
+Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype, bool tf32, std::int64_t block) {
   return record_one(Op::matmul, {a, b}, with_dtype(dtype, {{"tf32", tf32}, {"block", block}}));
 }
 

@@ -156,7 +156,8 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"), "reduce team=column threads=128 vector=4 unroll=2")
       << "which the caches still have";
   EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=256 vector=4 unroll=4");
+            "reduce team=column threads=512 columns=8 vector=4 unroll=4")
+      << "columns of a cache line, so that all processors have blocks";
 }
 
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.

@@ -60,7 +60,8 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   CacheHints cache;
   const std::uint64_t both = 1ull << stream.matrix.outer | 1ull << stream.matrix.depth;
   for (const InstrId id : stream.matrix.region)
-    if (schedule.streaming_loads && kernel.instr(id).kind == InstrKind::load && (kernel.instr(id).depends & both) == both)
+    if (schedule.streaming_loads && kernel.instr(id).kind == InstrKind::load &&
+        (kernel.instr(id).depends & both) == both)
       cache.streamed.push_back(id);
   emit_operand(out, kernel, "matrix", stream.matrix, element, stream.matrix_access, cache);
   emit_operand(out, kernel, "few", stream.few, element, stream.few_access);
@@ -69,8 +70,7 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
                        schedule.warps_k, schedule.tile_k / kChunk, rows, index,
                        steps_of_block(kernel, parts.contract, kChunk)));
   out.line(fmt::format("    shared, matrix, few, out, ({0})tile.{1} * {2}, ({0})tile.{3} * {4}, {5}, {6}, {7});", index,
-                       rows ? "n" : "m", wide, rows ? "m" : "n", few,
-                       dim_text(extent(rows ? parts.n : parts.m), names),
+                       rows ? "n" : "m", wide, rows ? "m" : "n", few, dim_text(extent(rows ? parts.n : parts.m), names),
                        dim_text(extent(rows ? parts.m : parts.n), names), dim_text(extent(parts.k), names)));
 
   LaunchRule launch;
@@ -106,7 +106,8 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   emit_operand(out, kernel, "a", parts.a, element, a);
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
-  out.line(fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, schedule.tile_k))));
+  out.line(
+      fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, schedule.tile_k))));
   out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
                        schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));

@@ -25,9 +25,9 @@ void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, Til
     out.line(fmt::format("return {};", address(kernel, load, names)));
     return;
   }
-  const std::string elements = access.vector == 1
-                                   ? fmt::format("load<1, 1>({})", address(kernel, load, names))
-                                   : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names, cache);
+  const std::string elements =
+      access.vector == 1 ? fmt::format("load<1, 1>({})", address(kernel, load, names))
+                         : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names, cache);
   out.line(access.widened ? fmt::format("return widened<{}>({});", tile_type(element), elements)
                           : fmt::format("return {};", elements));
 }
