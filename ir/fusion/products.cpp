@@ -62,6 +62,7 @@ class ArrangeProducts {
     if (kind_of(node.op) != Kind::contract || of_attention_.count(id) != 0) return false;
     const Shape &a = graph_.type(node.operands[0]).shape, &b = graph_.type(node.operands[1]).shape,
                 &result = graph_.type(node.results[0]).shape;
+    if (a.size() < 2 || b.size() < 2) return false;  // a vector streams as it is
     if (!constant(a) || !constant(b) || count(result) == 0 || count(a) == 0) return false;
     Problem problem{1, a[a.size() - 2].constant(), b.back().constant(), a.back().constant()};
     problem.batch = count(result) / static_cast<double>(problem.m) / static_cast<double>(problem.n);
