@@ -13,28 +13,27 @@
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/harness/hopper_boxes.h"
+#include "tests/harness/hopper_on_host.h"
+#include "tests/harness/hopper_text.h"
+#include "tests/harness/replace_text.h"
+
 namespace tenon::test {
 namespace {
 
-// As in cuda_shim.h.
-struct HostThread {
-  unsigned block, thread;
-  void (*meet)();
-  void (*meet_warp)(unsigned thread);
-  unsigned long long* slots;
-};
 using ThreadBody = void (*)(const HostThread& self, void* const* pointers, const long long* dims);
 
 // The threads of the block that is running.
 std::unique_ptr<std::barrier<>> block_barrier;
 std::vector<std::unique_ptr<std::barrier<>>> warp_barriers;
 
-void run_block(ThreadBody body, unsigned block, unsigned threads, const std::vector<void*>& pointers,
+void run_block(ThreadBody body, unsigned block, unsigned blocks, unsigned threads, const std::vector<void*>& pointers,
                const std::vector<long long>& dims) {
   block_barrier = std::make_unique<std::barrier<>>(threads);
   warp_barriers.clear();
@@ -46,32 +45,11 @@ void run_block(ThreadBody body, unsigned block, unsigned threads, const std::vec
     team.emplace_back([&, thread] {
       const auto meet = [] { block_barrier->arrive_and_wait(); };
       const auto meet_warp = [](unsigned here) { warp_barriers[here / 32]->arrive_and_wait(); };
-      body({block, thread, meet, meet_warp, slots.data()}, pointers.data(), dims.data());
+      body({block, thread, blocks, meet, meet_warp, slots.data(), nullptr, nullptr}, pointers.data(), dims.data());
       warp_barriers[thread / 32]->arrive_and_drop();
       block_barrier->arrive_and_drop();
     });
   for (std::thread& thread : team) thread.join();
-}
-
-void replace(std::string& text, const std::string& what, const std::string& by) {
-  if (const std::size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
-}
-
-void replace_all(std::string& text, const std::string& what, const std::string& by) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-    text.replace(at, what.size(), by);
-}
-
-// The asm statements that begin with `opcode`, each replaced by the next of `by`.
-void replace_asm(std::string& text, const std::string& opcode, const std::vector<std::string>& by) {
-  std::size_t at = 0;
-  for (const std::string& host : by) {
-    at = text.find("\"" + opcode, at);
-    if (at == std::string::npos) return;
-    const std::size_t begin = text.rfind("asm", at), end = text.find(");", at) + 2;
-    text.replace(begin, end - begin, host);
-    at = begin;
-  }
 }
 
 // Tensor cores and copies (mma.cuh, tile.cuh, bulk.cuh, widen.cuh) in C++. Below sm_80, which this text is compiled as,
@@ -106,12 +84,14 @@ void replace_tensor_instructions(std::string& text, int shared_bytes) {
 
 std::string host_text(const codegen::Source& source) {
   std::string text = source.text;
+  const bool hopper = uses_warpgroups(text);
+  if (hopper) replace_hopper_instructions(text);
   replace_tensor_instructions(text, source.launch.shared_bytes * source.launch.cluster);
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
   replace_asm(text, "cvt.s32.s8", {"y = (signed char)x;"});
   replace_asm(text, "ld.global.", {"wide = *p;", "w = *p;", "w = *p;", "w = *p;", "w = *p;"});
-  if (const int cluster = source.launch.cluster; cluster > 1) {  // as one block
+  if (const int cluster = source.launch.cluster; cluster > 1 && !hopper) {  // as one block
     replace_asm(text, "barrier.cluster.arrive", {"__syncthreads();"});
     replace_asm(text, "barrier.cluster.wait", {""});
     const std::string of = fmt::format("reduce_cluster<{}, {}>(", cluster, source.launch.block);
@@ -120,7 +100,7 @@ std::string host_text(const codegen::Source& source) {
     replace_asm(text, "mapa.shared::cluster", {"there = place;"});
     replace_asm(text, "ld.shared::cluster", {";"});
   }
-  if (source.launch.cluster > 1) {  // and each block's memory is a part of one
+  if (source.launch.cluster > 1 && !hopper) {  // and each block's memory is a part of one
     const auto [threads, bytes] = std::pair(source.launch.block, source.launch.shared_bytes);
     replace_all(text, "*)(shared", fmt::format("*)(shared + threadIdx.x / {} * {}", threads, bytes));
     replace_all(text, " + threadIdx.x *", fmt::format(" + threadIdx.x % {} *", threads));
@@ -132,18 +112,36 @@ std::string host_text(const codegen::Source& source) {
       text += "\nextern \"C\" void host_" + entry +
               "(const HostThread& self, void* const* pointers, const long long* dims) {\n  run_thread(" + entry +
               ", self, pointers, dims);\n}\n";
+  text += "extern \"C\" void host_resume(const HostThread& self) { become(self); }\n";
   return text;
 }
+
+constexpr int kResidentClusters = 2;  // of warpgroups: so few that each has several tiles
+
+// What a launch gives its functions.
+struct Arguments {
+  std::vector<void*> pointers;
+  std::vector<long long> dims = {};
+  std::vector<runtime::EncodedTensorMap> encoded = {};
+  std::vector<const void*> maps = {};
+
+  void take(std::span<const runtime::EncodedTensorMap> all) {
+    for (const runtime::EncodedTensorMap& map : all)
+      encoded.push_back(at_address(map, static_cast<const std::byte*>(pointers[map.pointer]) + map.offset));
+    for (const runtime::EncodedTensorMap& map : encoded) maps.push_back(map.bytes.data());
+  }
+};
 
 // A source as a library of host code.
 class HostKernel final : public runtime::LoadedKernel {
  public:
   explicit HostKernel(const codegen::Source& source) : source_(source) {
+    if (hopper_) resident_blocks = kResidentClusters * source.launch.cluster;
     std::string folder = (std::filesystem::temp_directory_path() / "tenon-cuda-on-host-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
     std::ofstream(folder + "/kernel.cpp") << host_text(source);
-    const std::string command = "c++ -std=c++17 -O0 -w -shared -fPIC -o " + folder + "/kernel.so " + folder +
-                                "/kernel.cpp 2> " + folder + "/log";
+    const std::string command = "c++ -std=c++17 -O0 -w -shared -fPIC -I" TENON_SOURCE_DIR " -o " + folder +
+                                "/kernel.so " + folder + "/kernel.cpp 2> " + folder + "/log";
     if (system(command.c_str()) != 0) {
       std::ifstream log(folder + "/log");
       throw std::runtime_error(std::string(std::istreambuf_iterator<char>(log), {}) + source.text);
@@ -157,24 +155,42 @@ class HostKernel final : public runtime::LoadedKernel {
   HostKernel& operator=(const HostKernel&) = delete;
 
   // `blocks` of the first function and `finish_blocks` of the second.
-  void run(std::int64_t blocks, std::int64_t finish_blocks, const std::vector<void*>& pointers,
-           const std::vector<long long>& dims) const {
+  void run(std::int64_t blocks, std::int64_t finish_blocks, const Arguments& arguments, std::uint64_t seed) const {
     static std::mutex one_at_a_time;  // blocks meet at a global barrier
     const std::lock_guard lock(one_at_a_time);
-    run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, pointers, dims);
+    run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, arguments, seed);
     if (!source_.finish_entry.empty())
-      run(source_.finish_entry, finish_blocks, source_.finish.block, 1, pointers, dims);
+      run(source_.finish_entry, finish_blocks, source_.finish.block, 1, arguments, seed);
   }
 
  private:
-  void run(const std::string& entry, std::int64_t blocks, int threads, int cluster, const std::vector<void*>& pointers,
-           const std::vector<long long>& dims) const {
-    const auto body = reinterpret_cast<ThreadBody>(dlsym(library_, ("host_" + entry).c_str()));
+  void run(const std::string& entry, std::int64_t blocks, int threads, int cluster, const Arguments& arguments,
+           std::uint64_t seed) const {
+    const auto body = symbol<ThreadBody>("host_" + entry);
     for (std::int64_t block = blocks - cluster; block >= 0; block -= cluster)  // a GPU promises no order
-      run_block(body, static_cast<unsigned>(block), static_cast<unsigned>(threads * cluster), pointers, dims);
+      if (hopper_) {
+        run_cluster(
+            {.first_block = static_cast<unsigned>(block),
+             .blocks = static_cast<unsigned>(blocks),
+             .cluster = cluster,
+             .threads = threads,
+             .shared_bytes = source_.launch.shared_bytes,
+             .maps = arguments.maps,
+             .seed = seed + static_cast<std::uint64_t>(block),
+             .body = [&](const HostThread& self) { body(self, arguments.pointers.data(), arguments.dims.data()); },
+             .resume = symbol<void (*)(const HostThread&)>("host_resume")});
+      } else {
+        run_block(body, static_cast<unsigned>(block), static_cast<unsigned>(blocks),
+                  static_cast<unsigned>(threads * cluster), arguments.pointers, arguments.dims);
+      }
+  }
+  template <class Function>
+  Function symbol(const std::string& name) const {
+    return reinterpret_cast<Function>(dlsym(library_, name.c_str()));
   }
 
   const codegen::Source source_;
+  const bool hopper_ = uses_warpgroups(source_.text);
   void* library_ = nullptr;
 };
 
@@ -195,9 +211,12 @@ class HostBackend final : public runtime::Backend {
   }
   std::string disassemble(const codegen::Source&) const override { return {}; }
   void launch(const runtime::LaunchCall& launch, void*) const override {
-    static_cast<const HostKernel&>(*launch.kernel)
-        .run(launch.function.grid, launch.finish.grid, {launch.pointers.begin(), launch.pointers.end()},
-             {launch.dims.begin(), launch.dims.end()});
+    Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, {launch.dims.begin(), launch.dims.end()}};
+    arguments.take(launch.function.tensor_maps);
+    static_cast<const HostKernel&>(*launch.kernel).run(launch.function.grid, launch.finish.grid, arguments, 1);
+  }
+  runtime::EncodedTensorMap encode(const codegen::TensorMap& map, const Bindings& bindings) const override {
+    return encode_on_host(map, bindings);
   }
 
   void* allocate(std::size_t bytes) const override { return std::aligned_alloc(256, (bytes + 255) / 256 * 256); }
@@ -216,16 +235,33 @@ class HostBackend final : public runtime::Backend {
 }  // namespace
 
 void run_cuda_on_host(const codegen::Source& source, const std::vector<void*>& pointers, const Bindings& bindings) {
-  const HostKernel kernel(source);
-  std::vector<long long> dims;
-  for (const std::string& dim : source.dims) dims.push_back(bindings.at(dim));
+  CudaOnHost(source).run(pointers, bindings);
+}
+
+struct CudaOnHost::Kernel {
+  HostKernel loaded;
+  codegen::Source source;
+};
+
+CudaOnHost::CudaOnHost(const codegen::Source& source) : kernel_(new Kernel{HostKernel(source), source}) {}
+CudaOnHost::~CudaOnHost() = default;
+
+void CudaOnHost::run(const std::vector<void*>& pointers, const Bindings& bindings, std::uint64_t seed) const {
+  const codegen::Source& source = kernel_->source;
+  Arguments arguments{pointers};
+  for (const std::string& dim : source.dims) arguments.dims.push_back(bindings.at(dim));
   long long blocks_before = 0;  // of a pack's member
   for (std::size_t i = 0; i + 1 < source.launch.members.size(); ++i)
-    dims.push_back(blocks_before += source.launch.members[i].evaluate(bindings));
+    arguments.dims.push_back(blocks_before += source.launch.members[i].evaluate(bindings));
+  std::vector<runtime::EncodedTensorMap> maps;
+  for (const codegen::TensorMap& map : source.launch.tensor_maps) maps.push_back(encode_on_host(map, bindings));
+  arguments.take(maps);
   std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
-  std::vector<void*> with_scratch = pointers;
-  if (!source.finish_entry.empty()) with_scratch.push_back(scratch.data());
-  kernel.run(source.launch.grid_x.evaluate(bindings), source.finish.grid_x.evaluate(bindings), with_scratch, dims);
+  if (!source.finish_entry.empty()) arguments.pointers.push_back(scratch.data());
+  std::int64_t blocks = source.launch.grid_x.evaluate(bindings);
+  if (const std::int64_t most = kernel_->loaded.resident_blocks; source.launch.resident && most > 0)
+    blocks = std::min(blocks, most);
+  kernel_->loaded.run(blocks, source.finish.grid_x.evaluate(bindings), arguments, seed);
 }
 
 std::shared_ptr<const runtime::Backend> cuda_on_host_backend() { return std::make_shared<const HostBackend>(); }

@@ -15,6 +15,23 @@ namespace tenon::test {
 /// Runs `source` on `pointers` (of its operands, in order).
 void run_cuda_on_host(const codegen::Source& source, const std::vector<void*>& pointers, const Bindings& bindings);
 
+/// The same, compiled once.
+class CudaOnHost {
+ public:
+  explicit CudaOnHost(const codegen::Source& source);
+  ~CudaOnHost();
+  CudaOnHost(const CudaOnHost&) = delete;
+  CudaOnHost& operator=(const CudaOnHost&) = delete;
+
+  /// `seed`: of the order in which the threads of warpgroups run (hopper_on_host.h). std::runtime_error for what they
+  /// may not do.
+  void run(const std::vector<void*>& pointers, const Bindings& bindings, std::uint64_t seed = 1) const;
+
+ private:
+  struct Kernel;
+  std::unique_ptr<const Kernel> kernel_;
+};
+
 /// A backend whose kernels are CUDA for sm_90a, run so: executables, packs among them, without a GPU.
 std::shared_ptr<const runtime::Backend> cuda_on_host_backend();
 

@@ -9,11 +9,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "tests/harness/hopper_shim.h"
+
 #define __global__
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
+#define __grid_constant__
 #define __shared__ static
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
@@ -28,13 +31,16 @@ struct uint4 {
 };
 
 inline thread_local Dim3 threadIdx, blockIdx;
+inline Dim3 gridDim;
 
 // Given by the harness: where the threads of a block and those of a warp meet, and what each offers in a shuffle.
 inline void (*meet)() = nullptr;
 inline void (*meet_warp)(unsigned thread) = nullptr;
 inline unsigned long long* slots = nullptr;
+inline Hopper* hopper = nullptr;
 
 inline void __syncthreads() { meet(); }
+inline void __syncwarp() { meet_warp(threadIdx.x); }
 
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
@@ -128,7 +134,9 @@ inline bool host_arrived(const unsigned long long* place, unsigned parity) {
   return there;
 }
 
-inline size_t __cvta_generic_to_shared(const void* p) { return reinterpret_cast<size_t>(p); }
+inline size_t __cvta_generic_to_shared(const void* p) {
+  return hopper != nullptr ? hopper->shared_address(p) : reinterpret_cast<size_t>(p);
+}
 
 struct float2 {
   float x, y;
@@ -217,14 +225,18 @@ inline unsigned short host_f32_to_f16(float x) {
   return static_cast<unsigned short>(sign | (field + (static_cast<unsigned>(mantissa) & 1023)));
 }
 
-// Calls kernel(pointers..., dims...).
+// Calls kernel(pointers..., dims..., maps...).
 template <class... Args, std::size_t... I>
-void call(void (*kernel)(Args...), std::index_sequence<I...>, void* const* pointers, const long long* dims) {
+void call(void (*kernel)(Args...), std::index_sequence<I...>, void* const* pointers, const long long* dims,
+          const void* const* maps) {
   constexpr std::size_t pointer_count = (std::size_t{0} + ... + (std::is_pointer_v<Args> ? 1 : 0));
+  constexpr std::size_t map_count = (std::size_t{0} + ... + (std::is_class_v<Args> ? 1 : 0));
   const auto argument = [&](std::size_t which, auto* type) {
     using T = std::remove_pointer_t<decltype(type)>;
     if constexpr (std::is_pointer_v<T>) {
       return static_cast<T>(pointers[which]);
+    } else if constexpr (std::is_class_v<T>) {
+      return *static_cast<const T*>(maps[which - (sizeof...(Args) - map_count)]);
     } else {
       return static_cast<T>(dims[which - pointer_count]);
     }
@@ -232,18 +244,17 @@ void call(void (*kernel)(Args...), std::index_sequence<I...>, void* const* point
   kernel(argument(I, static_cast<Args*>(nullptr))...);
 }
 
-struct HostThread {
-  unsigned block, thread;
-  void (*meet)();
-  void (*meet_warp)(unsigned thread);
-  unsigned long long* slots;
-};
-template <class... Args>
-void run_thread(void (*kernel)(Args...), const HostThread& self, void* const* pointers, const long long* dims) {
+inline void become(const HostThread& self) {
   blockIdx.x = self.block;
   threadIdx.x = self.thread;
+  gridDim.x = self.blocks;
   meet = self.meet;
   meet_warp = self.meet_warp;
   slots = self.slots;
-  call(kernel, std::index_sequence_for<Args...>{}, pointers, dims);
+  hopper = self.hopper;
+}
+template <class... Args>
+void run_thread(void (*kernel)(Args...), const HostThread& self, void* const* pointers, const long long* dims) {
+  become(self);
+  call(kernel, std::index_sequence_for<Args...>{}, pointers, dims, self.maps);
 }

@@ -1,0 +1,75 @@
+// See hopper_text.h.
+#include "tests/harness/hopper_text.h"
+
+#include <fmt/format.h>
+
+#include <regex>
+
+#include "tests/harness/replace_text.h"
+
+namespace tenon::test {
+namespace {
+
+// The product's shape, types and transpositions stand in its text.
+void replace_product(std::string& text) {
+  static const std::regex pattern(
+      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(b?f16)\.b?f16[^;]*, p, 1, 1, ([01]), ([01]); \})");
+  std::smatch found;
+  if (!std::regex_search(text, found, pattern)) return;
+  const std::string call = fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", {}, {});", found[1].str(),
+                                       found[2].str(), found[3].str(), found[4].str());
+  replace_asm(text, "{ .reg .pred p; setp.ne.b32 p, ", {call});
+}
+
+}  // namespace
+
+bool uses_warpgroups(const std::string& text) { return text.find("wgmma.mma_async") != std::string::npos; }
+
+void replace_hopper_instructions(std::string& text) {
+  replace_product(text);
+  replace(text, "extern __shared__ __align__(1024) unsigned char shared[];",
+          "unsigned char* const shared = hopper->shared();");
+  // Stores are told of, wherever they go: f(p, x) with `p` first.
+  replace(text, "__device__ __forceinline__ void store(T* __restrict__ p, const pack<T, N>& x) {",
+          "__device__ __forceinline__ void store(T* __restrict__ p, const pack<T, N>& x) {\n"
+          "  hopper->wrote(p, N * sizeof(T));");
+  replace_asm(text, "mbarrier.init.shared::cta.b64", {"hopper->begin_barrier(barriers + i, arrivals);"});
+  replace_asm(text, "fence.mbarrier_init", {"hopper->publish_barriers();"});
+  replace_asm(text, "mov.u32 %0, %%cluster_ctarank", {"rank = hopper->rank();"});
+  replace_asm(text, "barrier.cluster.arrive", {"hopper->join_cluster();"});
+  replace_asm(text, "mbarrier.arrive.shared::cta.b64", {"hopper->arrive(barrier, hopper->rank());"});
+  replace_asm(text, "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive",
+              {"hopper->arrive(barrier, rank);"});
+  replace_asm(text, "{ .reg .b32 there; mapa.shared::cluster.u32 there, %4, %5; ld.shared::cluster",
+              {"hopper->load_of_block(&x[0], place, block);"});
+  replace_asm(text, "mbarrier.arrive.expect_tx", {"hopper->expect_bytes(place, bytes);"});
+  replace_asm(text, "{ .reg .pred p; mbarrier.try_wait", {"hopper->wait_arrival(place, parity), there = 1;"});
+  replace_asm(text, "prefetch.tensormap", {";"});
+  const char* const coordinates[] = {"x, y, 0, 0", "x, y, z, 0", "x, y, z, w"};
+  for (int i = 0; i < 3; ++i) {
+    const std::string opcode = fmt::format("cp.async.bulk.tensor.{}d.", i + 2);
+    replace_asm(text, opcode + "shared::cluster.global.mbarrier::complete_tx::bytes [",
+                {fmt::format("hopper->copy_box(to, &map, place, 0, hopper->rank(), {});", coordinates[i])});
+    replace_asm(text, opcode + "shared::cluster.global.mbarrier::complete_tx::bytes.multicast",
+                {fmt::format("hopper->copy_box(to, &map, place, blocks, -1, {});", coordinates[i])});
+  }
+  replace(text, "#if __CUDA_ARCH__ >= 800\n  const int available", "#if 1\n  const int available");
+  replace(text, "#if __CUDA_ARCH__ >= 800\n  asm volatile(\"cp.async.commit",
+          "#if 1\n  asm volatile(\"cp.async.commit");
+  replace(text, "#if __CUDA_ARCH__ >= 800\n  asm volatile(\"cp.async.wait", "#if 1\n  asm volatile(\"cp.async.wait");
+  replace_asm(text, "cp.async.cg.shared", {"hopper->copy_async(to, from, bytes, available);"});
+  replace_asm(text, "cp.async.ca.shared", {"hopper->copy_async(to, from, bytes, available);"});
+  replace_asm(text, "cp.async.commit_group", {"hopper->commit_copies();"});
+  replace_asm(text, "cp.async.wait_group", {"hopper->wait_copies(pending);"});
+  replace_asm(text, "fence.proxy.async", {"hopper->publish_writes();"});
+  replace_asm(text, "setmaxnreg.dec", {"hopper->set_registers(registers);"});
+  replace_asm(text, "setmaxnreg.inc", {"hopper->set_registers(registers);"});
+  replace_asm(text, "wgmma.fence", {"hopper->begin_products();"});
+  replace_asm(text, "wgmma.commit_group", {"hopper->commit_products();"});
+  replace_asm(text, "wgmma.wait_group", {"hopper->wait_products(pending);"});
+  replace(text, R"(asm volatile("" : "+f"(sum[i])::"memory");)", ";");
+  replace_asm(text, "bar.sync", {"hopper->wait_turn(number, threads);"});
+  replace_asm(text, "bar.arrive", {"hopper->give_turn(number, threads);"});
+}
+
+}  // namespace tenon::test
