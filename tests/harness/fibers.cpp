@@ -22,11 +22,16 @@ namespace tenon::test {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{1} << 17;
+constexpr std::uint64_t kTurnsOfRank = 64;  // until another warp is first, in the mean
 
 }  // namespace
 
 Fibers::Fibers(int count, std::uint64_t seed)
-    : fibers_(static_cast<std::size_t>(count)), stack_bytes_(fibers_.size() * kStackBytes), random_(seed) {
+    : fibers_(static_cast<std::size_t>(count)),
+      stack_bytes_(fibers_.size() * kStackBytes),
+      warps_(static_cast<std::size_t>((count + kWarp - 1) / kWarp)),
+      random_(seed) {
+  for (Warp& warp : warps_) warp.rank = random_();
   stacks_ = mmap(nullptr, stack_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks_ == MAP_FAILED) throw std::runtime_error("no memory for the stacks of fibers");
 }
@@ -53,20 +58,18 @@ void Fibers::run(Hooks hooks) {
 #ifdef TENON_TSAN
     fiber.tsan = __tsan_create_fiber(0);
 #endif
-    ready_.push_back(static_cast<int>(i));
+    wake(static_cast<int>(i));
   }
 #ifdef TENON_TSAN
   scheduler_tsan_ = __tsan_get_current_fiber();
 #endif
   std::size_t left = fibers_.size();
   while (left > 0 && !failed_) {
-    if (ready_.empty()) {
+    current_ = take_ready();
+    if (current_ < 0) {
       if (!hooks_.idle()) throw std::runtime_error(deadlock());
       continue;
     }
-    std::swap(ready_[random_() % ready_.size()], ready_.back());
-    current_ = ready_.back();
-    ready_.pop_back();
     hooks_.resume(current_);
     Fiber& fiber = fibers_[static_cast<std::size_t>(current_)];
 #ifdef TENON_TSAN
@@ -77,6 +80,19 @@ void Fibers::run(Hooks hooks) {
   }
   current_ = -1;
   if (failed_) throw std::runtime_error(message_);
+}
+
+// -1: there is none.
+int Fibers::take_ready() {
+  if (random_() % kTurnsOfRank == 0) warps_[random_() % warps_.size()].rank = random_();
+  Warp* first = nullptr;
+  for (Warp& warp : warps_)
+    if (!warp.ready.empty() && (first == nullptr || warp.rank < first->rank)) first = &warp;
+  if (first == nullptr) return -1;
+  std::swap(first->ready[random_() % first->ready.size()], first->ready.back());
+  const int fiber = first->ready.back();
+  first->ready.pop_back();
+  return fiber;
 }
 
 void Fibers::start(unsigned high, unsigned low, int fiber) {

@@ -23,6 +23,9 @@ class Fibers {
     std::function<std::string(int fiber)> why;  ///< for what one waits, for the message
   };
 
+  /// So many neighbours, a warp, go on ahead of others or behind them together.
+  static constexpr int kWarp = 32;
+
   Fibers(int count, std::uint64_t seed);
   ~Fibers();
   Fibers(const Fibers&) = delete;
@@ -37,7 +40,7 @@ class Fibers {
 
   /// The current one waits until it is woken.
   void wait();
-  void wake(int fiber) { ready_.push_back(fiber); }
+  void wake(int fiber) { warps_[static_cast<std::size_t>(fiber / kWarp)].ready.push_back(fiber); }
   /// Ends the run. Nothing on the fibers' stacks is destroyed.
   [[noreturn]] void fail(std::string message);
 
@@ -47,6 +50,11 @@ class Fibers {
     bool ended = false;
     void* tsan = nullptr;  ///< what ThreadSanitizer knows of it
   };
+  struct Warp {
+    std::vector<int> ready;
+    std::uint64_t rank = 0;  ///< the first of those that can goes on
+  };
+  int take_ready();
   static void start(unsigned high, unsigned low, int fiber);
   void leave();
   std::string deadlock() const;
@@ -56,7 +64,7 @@ class Fibers {
   void* scheduler_tsan_ = nullptr;
   void* stacks_ = nullptr;
   std::size_t stack_bytes_ = 0;
-  std::vector<int> ready_;
+  std::vector<Warp> warps_;
   std::mt19937_64 random_;
   Hooks hooks_;
   int current_ = -1;
