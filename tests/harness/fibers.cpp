@@ -1,7 +1,6 @@
 // See fibers.h. Contexts of the C library, on stacks in one mapping.
 #include "tests/harness/fibers.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <stdexcept>
@@ -67,7 +66,7 @@ void Fibers::run(Hooks hooks) {
   while (left > 0 && !failed_) {
     current_ = take_ready();
     if (current_ < 0) {
-      if (!hooks_.idle()) throw std::runtime_error(deadlock());
+      if (!hooks_.idle()) throw std::runtime_error(hooks_.deadlock());
       continue;
     }
     hooks_.resume(current_);
@@ -116,20 +115,6 @@ void Fibers::fail(std::string message) {
   failed_ = true;
   leave();
   std::terminate();  // nobody goes on
-}
-
-// Neighbours that wait for the same are told of together.
-std::string Fibers::deadlock() const {
-  std::string text = "all threads wait:";
-  const auto count = static_cast<int>(fibers_.size());
-  for (int first = 0; first < count;) {
-    const std::string why = ended(first) ? "" : hooks_.why(first);
-    int last = first;
-    while (last + 1 < count && (ended(last + 1) ? "" : hooks_.why(last + 1)) == why) ++last;
-    if (!why.empty()) text += fmt::format("\n  {}{} {}", first, last > first ? fmt::format(" to {}", last) : "", why);
-    first = last + 1;
-  }
-  return text;
 }
 
 }  // namespace tenon::test

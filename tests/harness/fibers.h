@@ -18,9 +18,9 @@ class Fibers {
   /// What the fibers do and what happens around them.
   struct Hooks {
     std::function<void(int fiber)> body;
-    std::function<void(int fiber)> resume;      ///< ahead of each time that one goes on
-    std::function<bool()> idle;                 ///< when all wait: whether something has happened that wakes one
-    std::function<std::string(int fiber)> why;  ///< for what one waits, for the message
+    std::function<void(int fiber)> resume;  ///< ahead of each time that one goes on
+    std::function<bool()> idle;             ///< when all wait: whether something has happened that may wake one
+    std::function<std::string()> deadlock;  ///< what to say when nothing has
   };
 
   /// So many neighbours, a warp, go on ahead of others or behind them together.
@@ -57,7 +57,6 @@ class Fibers {
   int take_ready();
   static void start(unsigned high, unsigned low, int fiber);
   void leave();
-  std::string deadlock() const;
 
   std::vector<Fiber> fibers_;
   ucontext_t scheduler_ = {};

@@ -7,8 +7,10 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "tests/harness/fibers.h"
 #include "tests/harness/hopper_boxes.h"
@@ -19,7 +21,7 @@ namespace tenon::test {
 namespace {
 
 constexpr int kWarp = 32, kWarpgroup = 128;
-constexpr int kRegisters = 65536;  // of a block
+constexpr int kRegisters = 65536, kMostOfThread = 256;  // of a block, all of which its threads begin with
 
 // An mbarrier (PTX ISA).
 struct Barrier {
@@ -41,10 +43,10 @@ struct Block {
       : memory(launch.shared_bytes),
         slots(static_cast<std::size_t>(launch.threads)),
         warps(static_cast<std::size_t>(launch.threads / kWarp)),
-        registers(static_cast<std::size_t>(launch.threads / kWarpgroup)),
-        waiting_for_products(registers.size()),
+        registers(slots.size(), std::min(kMostOfThread, kRegisters / launch.threads / 8 * 8)),
+        waiting_for_products(static_cast<std::size_t>(launch.threads / kWarpgroup)),
         alive(launch.threads) {
-    for (std::size_t i = 0; i < registers.size(); ++i) products.emplace_back(memory);
+    for (std::size_t i = 0; i < waiting_for_products.size(); ++i) products.emplace_back(memory);
   }
   SharedMemory memory;
   std::vector<unsigned long long> slots;
@@ -52,8 +54,10 @@ struct Block {
   std::vector<Meeting> warps;
   std::array<Meeting, 16> turns;
   std::map<unsigned, Barrier> barriers;  // by address
-  std::vector<int> registers;            // of a thread of each warpgroup, 0: as it began
-  std::deque<Products> products;         // of each warpgroup
+  std::vector<int> registers;            // of each thread
+  int free_registers = 0;                // that threads gave
+  std::vector<int> waiting_for_registers;
+  std::deque<Products> products;  // of each warpgroup
   std::vector<std::vector<int>> waiting_for_products;
   int alive;
 };
@@ -93,7 +97,7 @@ class Cluster final : public Hopper {
                      },
                  .resume = [this](int fiber) { launch_.resume(self_of(fiber)); },
                  .idle = [this] { return happen(); },
-                 .why = [this](int fiber) { return told(fiber); }});
+                 .deadlock = [this] { return deadlock(); }});
   }
 
   unsigned char* shared() override { return block().memory.data(); }
@@ -114,11 +118,21 @@ class Cluster final : public Hopper {
     meet(turn(number), threads, {"for its turn, at barrier {}", number});
   }
   void give_turn(int number, int threads) override { come(turn(number), threads); }
-  void set_registers(int count) override {
-    block().registers[static_cast<std::size_t>(thread() / kWarpgroup)] = count;
-    int all = 0;
-    for (const int registers : block().registers) all += registers * kWarpgroup;
-    if (count % 8 != 0 || count < 24 || count > 256 || all > kRegisters) fail("the block has fewer registers");
+  void give_registers(int count) override {
+    int& has = registers(count);
+    if (count > has) fail("a thread gives registers that it does not have");
+    block().free_registers += has - count;
+    has = count;
+    wake(block().waiting_for_registers);
+  }
+  void take_registers(int count) override {
+    int& has = registers(count);
+    while (block().free_registers < count - has) {
+      block().waiting_for_registers.push_back(fibers_.current());
+      wait({"for registers"});
+    }
+    block().free_registers -= std::max(0, count - has);
+    has = std::max(has, count);
   }
 
   void begin_barrier(unsigned long long* barrier, unsigned arrivals) override {
@@ -147,7 +161,8 @@ class Cluster final : public Hopper {
     Barrier& here = barrier_at(rank(), address);
     while ((here.phase & 1) == parity) {
       here.waiting.push_back(fibers_.current());
-      wait({"for parity {} of the barrier at {}", static_cast<int>(parity), static_cast<int>(address)});
+      const auto number = std::distance(block().barriers.begin(), block().barriers.find(address));
+      wait({"for parity {} of barrier {}", static_cast<int>(parity), static_cast<int>(number)});
     }
   }
 
@@ -206,8 +221,10 @@ class Cluster final : public Hopper {
  private:
   // For what a thread waits: a format and its numbers.
   struct Why {
-    const char* text = "";
+    std::string_view text;
     int first = 0, second = 0;
+
+    bool operator==(const Why&) const = default;
   };
 
   static inline Cluster* running = nullptr;
@@ -232,6 +249,10 @@ class Cluster final : public Hopper {
     if (rank >= blocks_.size()) fail("the cluster has no such block");
     if (blocks_[rank].alive == 0) fail("a block of the cluster has ended already");
     return blocks_[rank];
+  }
+  int& registers(int count) {
+    if (count % 8 != 0 || count < 24 || count > kMostOfThread) fail("threads have 24 to 256 registers, in eights");
+    return block().registers[static_cast<std::size_t>(thread())];
   }
   Meeting& turn(int number) {
     if (number < 1 || number > 15) fail("barriers have numbers up to 15");
@@ -319,9 +340,23 @@ class Cluster final : public Hopper {
     complete(barrier);
   }
 
-  std::string told(int fiber) const {
-    const Why& why = why_[static_cast<std::size_t>(fiber)];
-    return "waits " + fmt::format(fmt::runtime(why.text), why.first, why.second);
+  // Where each thread waits; neighbours that wait for the same are told of together.
+  std::string deadlock() const {
+    std::string text = "all threads wait:";
+    const auto same = [&](int a, int b) {
+      return a / launch_.threads == b / launch_.threads && fibers_.ended(a) == fibers_.ended(b) &&
+             why_[static_cast<std::size_t>(a)] == why_[static_cast<std::size_t>(b)];
+    };
+    const auto count = static_cast<int>(why_.size());
+    for (int first = 0, next = 1; first < count; first = next, ++next) {
+      while (next < count && same(first, next)) ++next;
+      if (fibers_.ended(first)) continue;
+      const Why& why = why_[static_cast<std::size_t>(first)];
+      text += fmt::format("\n  block {}, threads {} to {}: {}",
+                          launch_.first_block + static_cast<unsigned>(first / launch_.threads), first % launch_.threads,
+                          (next - 1) % launch_.threads, fmt::format(fmt::runtime(why.text), why.first, why.second));
+    }
+    return text;
   }
 
   const ClusterLaunch& launch_;

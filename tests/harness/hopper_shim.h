@@ -14,7 +14,8 @@ struct Hopper {
   virtual void load_of_block(float* x, const void* place, unsigned rank) = 0;  ///< four
   virtual void wait_turn(int number, int threads) = 0;
   virtual void give_turn(int number, int threads) = 0;
-  virtual void set_registers(int count) = 0;
+  virtual void give_registers(int count) = 0;  ///< all but so many
+  virtual void take_registers(int count) = 0;  ///< until it has so many
 
   virtual void begin_barrier(unsigned long long* barrier, unsigned arrivals) = 0;
   virtual void publish_barriers() = 0;

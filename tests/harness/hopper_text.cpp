@@ -62,8 +62,8 @@ void replace_hopper_instructions(std::string& text) {
   replace_asm(text, "cp.async.commit_group", {"hopper->commit_copies();"});
   replace_asm(text, "cp.async.wait_group", {"hopper->wait_copies(pending);"});
   replace_asm(text, "fence.proxy.async", {"hopper->publish_writes();"});
-  replace_asm(text, "setmaxnreg.dec", {"hopper->set_registers(registers);"});
-  replace_asm(text, "setmaxnreg.inc", {"hopper->set_registers(registers);"});
+  replace_asm(text, "setmaxnreg.dec", {"hopper->give_registers(registers);"});
+  replace_asm(text, "setmaxnreg.inc", {"hopper->take_registers(registers);"});
   replace_asm(text, "wgmma.fence", {"hopper->begin_products();"});
   replace_asm(text, "wgmma.commit_group", {"hopper->commit_products();"});
   replace_asm(text, "wgmma.wait_group", {"hopper->wait_products(pending);"});

@@ -1,0 +1,125 @@
+// Random products of warpgroups on the host: kernels, schedules that are legal for them, sizes, and orders in which
+// threads run, copies land and tensor cores multiply.
+//   TENON_RANDOM_COUNT   how many kernels; default 12
+//   TENON_RANDOM_SEED    the first seed; default: from the clock
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "tests/codegen/wgmma_on_host.h"
+
+namespace tenon::test {
+namespace {
+
+using codegen::ContractSchedule;
+using codegen::Feed;
+
+constexpr int kSizesOfKernel = 2;
+
+std::uint64_t setting(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+
+  std::int64_t up_to(std::int64_t most) {  // from 0 on
+    return static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most + 1));
+  }
+  bool flip() { return up_to(1) == 1; }
+  template <class T>
+  T one_of(std::initializer_list<T> all) {
+    return all.begin()[up_to(static_cast<std::int64_t>(all.size()) - 1)];
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+// More often than not the rows are those of boxes.
+MatmulCase random_product(Draw& draw) {
+  const bool boxed = draw.up_to(2) > 0;
+  const auto divisor_n = boxed ? 8 : draw.one_of<std::int64_t>({1, 2, 4, 8});
+  const auto divisor_k = boxed ? 8 : draw.one_of<std::int64_t>({1, 2, 4, 8});
+  MatmulCase c = any_size(divisor_n, divisor_k);
+  c.a = c.b = draw.one_of({DType::bf16, DType::f16});
+  c.out = draw.one_of({c.a, DType::f32});
+  c.a_transposed = draw.flip(), c.b_transposed = draw.flip();
+  c.epilogue = draw.flip(), c.prologue = draw.up_to(4) == 0;
+  c.name = fmt::format("{}{} of {}{}{} n % {} k % {}", c.a_transposed ? "T" : "N", c.b_transposed ? "T" : "N",
+                       c.a == DType::f16 ? "f16" : "bf16", c.prologue ? " prologue" : "", c.epilogue ? " epilogue" : "",
+                       divisor_n, divisor_k);
+  c.bindings.clear();
+  const auto multiple = [&](std::int64_t divisor, std::int64_t least, std::int64_t most) {
+    return divisor * (least + draw.up_to(most / divisor - least));
+  };
+  for (int i = 0; i < kSizesOfKernel; ++i)
+    c.bindings.push_back({{"b", 1 + draw.up_to(2)},
+                          {"m", multiple(std::max(divisor_n, divisor_k), 1, 300)},
+                          {"n", multiple(divisor_n, 1, 240)},
+                          {"k", multiple(divisor_k, 0, 600)}});
+  return c;
+}
+
+ContractSchedule random_schedule(Draw& draw) {
+  ContractSchedule schedule;
+  schedule.loop = codegen::MainLoop::wgmma;
+  schedule.tile_k = 64;
+  schedule.tile_m = draw.one_of({64, 64, 64, 128, 128, 192, 256});
+  schedule.tile_n = draw.one_of({32, 64, 64, 96, 128, 128, 160, 256});
+  schedule.consumers = draw.one_of({1, 1, 2, 2, 2, 3});
+  schedule.turns = draw.flip();
+  schedule.feed_a = draw.one_of({Feed::boxes, Feed::boxes, Feed::boxes, Feed::threads});
+  schedule.feed_b = draw.one_of({Feed::boxes, Feed::boxes, Feed::boxes, Feed::threads});
+  schedule.producers = draw.one_of({1, 1, 2});
+  schedule.stages = draw.one_of({2, 3, 4, 4, 5, 8});
+  schedule.cluster = draw.one_of({1, 2});
+  schedule.parts = draw.one_of({1, 1, 1, 2, 3, 4, 8});
+  schedule.block_steps = draw.one_of({0, 0, 0, 1, 2, 3});
+  return schedule;
+}
+
+// Draws until one is legal.
+Kernel with_random_schedule(const MatmulCase& c, Draw& draw) {
+  Kernel kernel = matmul_kernel(c, hopper());
+  do {
+    kernel.schedule = random_schedule(draw);
+  } while (!verify(kernel.schedule, kernel, hopper()).empty());
+  return kernel;
+}
+
+// What is counted of the schedules.
+std::string kind_of(const ContractSchedule& schedule) {
+  const bool threads_a = schedule.feed_a == Feed::threads, threads_b = schedule.feed_b == Feed::threads;
+  return fmt::format("{}{}{}{}{}",
+                     threads_a && threads_b   ? "threads"
+                     : threads_a || threads_b ? "both"
+                                              : "boxes",
+                     schedule.turns ? " turns" : "", schedule.cluster > 1 ? " cluster" : "",
+                     schedule.parts > 1 ? " parts" : "", schedule.block_steps > 0 ? " blocks" : "");
+}
+
+TEST(RandomWarpgroups, Multiply) {
+  const auto clock = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  const std::uint64_t first = setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
+  const std::uint64_t count = setting("TENON_RANDOM_COUNT", 12);
+  std::map<std::string, int> kinds;
+  for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+    SCOPED_TRACE(fmt::format("TENON_RANDOM_SEED={}", seed));
+    Draw draw(seed);
+    const MatmulCase c = random_product(draw);
+    const Kernel kernel = with_random_schedule(c, draw);
+    ++kinds[kind_of(std::get<ContractSchedule>(kernel.schedule))];
+    expect_product(c, kernel, seed);
+  }
+  for (const auto& [kind, number] : kinds) fmt::print("  {:5} {}\n", number, kind);
+}
+
+}  // namespace
+}  // namespace tenon::test
