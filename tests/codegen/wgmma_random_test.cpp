@@ -1,6 +1,6 @@
 // Random products of warpgroups on the host: kernels, schedules that are legal for them, sizes, and orders in which
-// threads run, copies land and tensor cores multiply.
-//   TENON_RANDOM_COUNT   how many kernels; default 12
+// threads run, copies land and tensor cores multiply; and those that random graphs have.
+//   TENON_RANDOM_COUNT   how many kernels, and how many graphs; default 12 and 8
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,9 @@
 #include <random>
 
 #include "tests/codegen/wgmma_on_host.h"
+#include "tests/harness/differential.h"
+#include "tests/harness/scheduled_kernel.h"
+#include "tests/harness/targets.h"
 
 namespace tenon::test {
 namespace {
@@ -85,13 +88,14 @@ ContractSchedule random_schedule(Draw& draw) {
   return schedule;
 }
 
-// Draws until one is legal.
-Kernel with_random_schedule(const MatmulCase& c, Draw& draw) {
-  Kernel kernel = matmul_kernel(c, hopper());
-  do {
-    kernel.schedule = random_schedule(draw);
-  } while (!verify(kernel.schedule, kernel, hopper()).empty());
-  return kernel;
+// Nothing for what warpgroups do not multiply.
+std::optional<codegen::Schedule> legal_schedule(const Kernel& kernel, const codegen::Target& target, Draw& draw) {
+  constexpr int kMostDraws = 1000;
+  if (!std::holds_alternative<ContractSchedule>(kernel.schedule)) return std::nullopt;
+  for (int i = 0; i < kMostDraws; ++i)
+    if (const ContractSchedule schedule = random_schedule(draw); verify(schedule, kernel, target).empty())
+      return schedule;
+  return std::nullopt;
 }
 
 // What is counted of the schedules.
@@ -105,20 +109,64 @@ std::string kind_of(const ContractSchedule& schedule) {
                      schedule.parts > 1 ? " parts" : "", schedule.block_steps > 0 ? " blocks" : "");
 }
 
-TEST(RandomWarpgroups, Multiply) {
+std::uint64_t first_seed() {
   const auto clock = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
-  const std::uint64_t first = setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
-  const std::uint64_t count = setting("TENON_RANDOM_COUNT", 12);
+  return setting("TENON_RANDOM_SEED", clock / 1000 % 1000000000);
+}
+
+TEST(RandomWarpgroups, Multiply) {
+  const std::uint64_t first = first_seed(), count = setting("TENON_RANDOM_COUNT", 12);
   std::map<std::string, int> kinds;
   for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("TENON_RANDOM_SEED={}", seed));
     Draw draw(seed);
     const MatmulCase c = random_product(draw);
-    const Kernel kernel = with_random_schedule(c, draw);
+    Kernel kernel = matmul_kernel(c, hopper());
+    kernel.schedule = legal_schedule(kernel, hopper(), draw).value();
     ++kinds[kind_of(std::get<ContractSchedule>(kernel.schedule))];
     expect_product(c, kernel, seed);
   }
   for (const auto& [kind, number] : kinds) fmt::print("  {:5} {}\n", number, kind);
+}
+
+// Of graphs with few kernels, since each takes a compiler its time.
+bool is_small_with_product(const RandomCase& c, const runtime::Backend& backend, const Options& options) {
+  constexpr std::size_t kMostGroups = 2;
+  const ir::Plan plan = src::plan(c.graph, backend, options);
+  if (plan.groups.size() > kMostGroups) return false;
+  const codegen::Specialization specialization = codegen::specialize(plan, c.bindings);
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    Draw draw(0);
+    const Kernel kernel = scheduled_kernel(plan, static_cast<int>(i), specialization, backend.target());
+    if (legal_schedule(kernel, backend.target(), draw)) return true;
+  }
+  return false;
+}
+
+TEST(RandomWarpgroups, MultiplyInGraphs) {
+  const std::string target = "hopper_on_host";
+  const auto backend = backend_of(target);
+  Options options = default_options();
+  options.cache = false;  // every graph is new
+  const std::uint64_t count = setting("TENON_RANDOM_COUNT", 8);
+  std::uint64_t graphs = 0;
+  for (std::uint64_t seed = first_seed(); graphs < count && !HasFailure(); ++seed) {
+    const RandomCase c = random_case(seed);
+    if (!is_small_with_product(c, *backend, options)) continue;
+    ++graphs;
+    const auto check = [&](const RandomCase& candidate) {
+      Draw draw(seed);
+      return check_with_schedules(candidate, target, options, [&](const Kernel& kernel) {
+        return legal_schedule(kernel, backend->target(), draw);
+      });
+    };
+    const Verdict verdict = check(c);
+    if (verdict.same) continue;
+    const RandomCase small =
+        shrink(c, [&](const RandomCase& candidate) { return check(candidate).kind == verdict.kind; });
+    ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs: {}\nat its smallest:\n{}", seed, verdict.difference,
+                                 report(small, check(small).difference));
+  }
 }
 
 }  // namespace

@@ -196,9 +196,9 @@ class HostKernel final : public runtime::LoadedKernel {
 
 class HostBackend final : public runtime::Backend {
  public:
-  HostBackend() {
+  explicit HostBackend(bool warpgroups) {
     target_.multiprocessors = 4;  // splits into fewer parts
-    target_.may.wgmma = false;    // no tensor maps here
+    target_.may.wgmma = warpgroups;
   }
 
   const codegen::Target& target() const override { return target_; }
@@ -264,6 +264,8 @@ void CudaOnHost::run(const std::vector<void*>& pointers, const Bindings& binding
   kernel_->loaded.run(blocks, source.finish.grid_x.evaluate(bindings), arguments, seed);
 }
 
-std::shared_ptr<const runtime::Backend> cuda_on_host_backend() { return std::make_shared<const HostBackend>(); }
+std::shared_ptr<const runtime::Backend> cuda_on_host_backend(bool warpgroups) {
+  return std::make_shared<const HostBackend>(warpgroups);
+}
 
 }  // namespace tenon::test

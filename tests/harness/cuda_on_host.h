@@ -32,7 +32,8 @@ class CudaOnHost {
   std::unique_ptr<const Kernel> kernel_;
 };
 
-/// A backend whose kernels are CUDA for sm_90a, run so: executables, packs among them, without a GPU.
-std::shared_ptr<const runtime::Backend> cuda_on_host_backend();
+/// A backend whose kernels are CUDA for sm_90a, run so: executables, packs among them, without a GPU. `warpgroups`:
+/// whether these multiply, where they can.
+std::shared_ptr<const runtime::Backend> cuda_on_host_backend(bool warpgroups);
 
 }  // namespace tenon::test

@@ -11,7 +11,6 @@
 #include "ir/graph/build.h"
 #include "ir/text/text.h"
 #include "runtime/executable.h"
-#include "src/driver/pipeline.h"
 #include "tests/harness/random_schedule.h"
 #include "tests/harness/targets.h"
 
@@ -150,20 +149,17 @@ Executable executable_of(const ir::Graph& graph, const std::string& target, cons
   return src::make_executable(src::plan(graph, *backend, options), backend, options);
 }
 
-// With another schedule for each kernel.
-Executable executable_with_other_schedules(const ir::Graph& graph, const std::string& target, const Options& options,
-                                           std::uint64_t choice, Schedules schedules) {
+// Finds the schedules of a launch, whose first group is given.
+using FindFor = std::function<src::FindSchedule(int group, const codegen::Target& target)>;
+
+Executable executable_with_schedules(const ir::Graph& graph, const std::string& target, const Options& options,
+                                     const FindFor& find_for) {
   const auto backend = target.starts_with("sm_") ? src::open_backend(target, options) : backend_of(target);
   const auto plan = std::make_shared<const ir::Plan>(src::plan(graph, *backend, options));
   const auto build = [=](const std::vector<int>& groups, const codegen::Specialization& specialization) {
-    std::mt19937_64 engine(choice + static_cast<std::uint64_t>(groups.front()));
-    const auto find = [&](const codegen::Kernel& kernel) {
-      if (schedules == Schedules::legal) return std::optional(random_legal_schedule(kernel, backend->target(), engine));
-      const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, backend->target());
-      return std::optional(candidates[engine() % candidates.size()]);
-    };
     std::vector<std::shared_ptr<const runtime::BuiltLaunch>> built;
-    for (codegen::Launch& launch : src::make_launches(*plan, groups, specialization, backend->target(), find))
+    for (codegen::Launch& launch : src::make_launches(*plan, groups, specialization, backend->target(),
+                                                      find_for(groups.front(), backend->target())))
       built.push_back(src::build_launch(std::move(launch), *backend));
     return built;
   };
@@ -204,8 +200,22 @@ Verdict check(const RandomCase& c, const std::string& target, const Options& opt
 
 Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
                               std::uint64_t choice, Schedules schedules) {
+  const FindFor find_for = [&](int group, const codegen::Target& described) -> src::FindSchedule {
+    return [&, engine =
+                   std::mt19937_64(choice + static_cast<std::uint64_t>(group))](const codegen::Kernel& kernel) mutable {
+      if (schedules == Schedules::legal) return std::optional(random_legal_schedule(kernel, described, engine));
+      const std::vector<codegen::Schedule> candidates = codegen::candidate_schedules(kernel, described);
+      return std::optional(candidates[engine() % candidates.size()]);
+    };
+  };
+  return check(c, target,
+               [&](const ir::Graph& graph) { return executable_with_schedules(graph, target, options, find_for); });
+}
+
+Verdict check_with_schedules(const RandomCase& c, const std::string& target, const Options& options,
+                             const src::FindSchedule& find) {
   return check(c, target, [&](const ir::Graph& graph) {
-    return executable_with_other_schedules(graph, target, options, choice, schedules);
+    return executable_with_schedules(graph, target, options, [&](int, const codegen::Target&) { return find; });
   });
 }
 

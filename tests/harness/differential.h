@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "src/driver/pipeline.h"
 #include "tenon/compile.h"
 #include "tests/harness/random_graph.h"
 
@@ -34,6 +35,10 @@ enum class Schedules : std::uint8_t { chosen, candidates, legal };
 /// `check` with another schedule for each kernel: which, `choice` says.
 Verdict check_other_schedules(const RandomCase& c, const std::string& target, const Options& options,
                               std::uint64_t choice, Schedules schedules);
+
+/// `check` with the schedules that `find` gives; the kernels for which it gives none have what the heuristics choose.
+Verdict check_with_schedules(const RandomCase& c, const std::string& target, const Options& options,
+                             const src::FindSchedule& find);
 
 /// A smaller case on which `fails` still holds: results dropped, and values replaced by inputs that hold what the
 /// interpreter computes for them.

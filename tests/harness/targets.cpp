@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "runtime/cache.h"
@@ -24,7 +25,8 @@ struct Opened {
 };
 
 Opened open(const std::string& target) {
-  if (target == "cuda_on_host") return {cuda_on_host_backend(), ""};
+  if (target == "cuda_on_host") return {cuda_on_host_backend(false), ""};
+  if (target == "hopper_on_host") return {cuda_on_host_backend(true), ""};
 #ifdef TENON_WITH_CPU
   if (is_variant(target)) {
     runtime::cpu::BackendOptions options;
@@ -62,8 +64,8 @@ std::string why_missing(const std::string& target) { return opened(target).missi
 std::shared_ptr<const runtime::Backend> backend_of(const std::string& target) { return opened(target).backend; }
 
 bool is_variant(const std::string& target) {
-  return target.starts_with(kTuned) || target == "cuda_on_host" || target == "cpu_streaming" || target == "cpu_avx2" ||
-         target == "cpu_sse";
+  static const std::set<std::string> variants{"cuda_on_host", "hopper_on_host", "cpu_streaming", "cpu_avx2", "cpu_sse"};
+  return target.starts_with(kTuned) || variants.contains(target);
 }
 
 void require(const std::string& target) {

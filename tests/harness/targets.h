@@ -20,6 +20,7 @@ std::string why_missing(const std::string& target);
 
 /// The target's backend, opened once a program, with kernels kept in memory only. There are more than Tenon's own:
 ///   cuda_on_host        cuda_on_host.h
+///   hopper_on_host      that one with products by warpgroups where they can (hopper_on_host.h)
 ///   cpu_streaming       the CPU with results that go around the caches however small they are
 ///   cpu_avx2, cpu_sse   that one as on processors without AVX-512, and without AVX
 ///   cpu_tuned_NAME      the CPU with code as LLVM tunes it for the processor NAME, by this one's features
