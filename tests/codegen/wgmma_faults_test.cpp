@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "tests/codegen/wgmma_on_host.h"
 #include "tests/harness/replace_text.h"
@@ -21,17 +22,24 @@ class Sound {
     right_ = run_on_host(CudaOnHost(source_), kernel_, source_, at_, 1).back();
   }
 
-  // That `sign` is seen of the kernel with `by` in place of `what`.
+  // That `sign` is seen of the kernel with `by` in place of `what`, or with each of these changes.
   void expect(const std::string& sign, const std::string& what, const std::string& by) const {
-    const std::string seen = with(what, by);
-    EXPECT_TRUE(seen.find(sign) != std::string::npos) << "seen of '" << what << "' -> '" << by << "': " << seen;
+    expect(sign, {{what, by}});
+  }
+  void expect(const std::string& sign, const std::vector<std::pair<std::string, std::string>>& changes) const {
+    codegen::Source faulty = source_;
+    for (const auto& [what, by] : changes) {
+      SCOPED_TRACE("'" + what + "' -> '" + by + "'");
+      ASSERT_TRUE(replace(faulty.text, what, by)) << "there is no such text";
+    }
+    const std::string seen = seen_of(faulty);
+    EXPECT_TRUE(seen.find(sign) != std::string::npos)
+        << "'" << changes[0].first << "' -> '" << changes[0].second << "' shows '" << seen << "', not '" << sign << "'";
   }
 
  private:
   // An error, "wrong result", or nothing.
-  std::string with(const std::string& what, const std::string& by) const {
-    codegen::Source faulty = source_;
-    if (!replace(faulty.text, what, by)) return "no such text";
+  std::string seen_of(const codegen::Source& faulty) const {
     const CudaOnHost host(faulty);
     for (std::uint64_t seed = 1; seed <= 6; ++seed) {
       try {
@@ -110,6 +118,18 @@ TEST(WarpgroupFaults, FencesThatAreMissing) {
   threads().expect(kWrong, "__syncwarp();\n#pragma unroll 4", "\n#pragma unroll 4");
 }
 
+TEST(WarpgroupFaults, BlocksOfTheDepthThatAreAddedTooEarly) {
+  const Sound sound("tile_m=64 tile_n=64 consumers=1 stages=3 block_steps=2");
+  sound.expect(kChanges, "wait_products<0>();\n          release(before);", "release(before);");
+  sound.expect(kDeadlock, "wait_products<0>();\n          release(before);", "wait_products<0>();");
+  sound.expect(kWrong, "add_block(sum[block], total[block]);", ";");
+}
+
+// Barriers are numbered as they lie: those of full stages, then those of empty ones.
+TEST(WarpgroupFaults, DeadlocksThatSayWhereEachThreadWaits) {
+  boxes().expect("all threads wait:\n  block 1, threads 0 to 255 wait for parity 1 of barrier 0\n", kRelease, "");
+}
+
 TEST(WarpgroupFaults, CountsThatAreWrong) {
   const char* const expects = "expect_bytes(full + at.stage, Tiles::boxed_bytes);";
   boxes().expect(kDeadlock, expects, "expect_bytes(full + at.stage, Tiles::boxed_bytes - 128);");
@@ -117,7 +137,8 @@ TEST(WarpgroupFaults, CountsThatAreWrong) {
   boxes().expect(kChanges, "(Tiles::turns ? 1 : consumers) * cluster", "1");
   boxes().expect(kDeadlock, "(Tiles::turns ? 1 : consumers) * cluster", "3");
   boxes().expect(kDeadlock, "(Tiles::boxes ? 1 : 0) + (Tiles::threads ? 4 : 0)", "2");
-  boxes().expect("for registers", "consumers == 2 ? 232", "consumers == 2 ? 240");
+  boxes().expect("wait for registers", "consumers == 2 ? 232", "consumers == 2 ? 240");
+  boxes().expect("wait for registers", "give_registers<Tiles::producer_registers>();", ";");
 }
 
 TEST(WarpgroupFaults, StridesThatAreWrong) {
@@ -154,6 +175,8 @@ TEST(WarpgroupFaults, BlocksOfAClusterThatDoNotWaitForEachOther) {
   parts.expect("a block of the cluster has ended already", last, ";");
   parts.expect(kDeadlock, "  join_cluster();\n#pragma unroll 1", "#pragma unroll 1");
   parts.expect(kDeadlock, "if (Tiles::parts > 1 && group >= consumers) join_cluster();", ";");
+  parts.expect(kWrong, {{"  join_cluster();\n#pragma unroll 1", "#pragma unroll 1"},
+                        {"if (Tiles::parts > 1 && group >= consumers) join_cluster();", ";"}});
   parts.expect(kChanges, "wait_turn<threads>(1);", ";");
 }
 

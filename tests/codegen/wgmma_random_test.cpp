@@ -78,8 +78,8 @@ ContractSchedule random_schedule(Draw& draw) {
   schedule.tile_n = draw.one_of({32, 64, 64, 96, 128, 128, 160, 256});
   schedule.consumers = draw.one_of({1, 1, 2, 2, 2, 3});
   schedule.turns = draw.flip();
-  schedule.feed_a = draw.one_of({Feed::boxes, Feed::boxes, Feed::boxes, Feed::threads});
-  schedule.feed_b = draw.one_of({Feed::boxes, Feed::boxes, Feed::boxes, Feed::threads});
+  schedule.feed_a = draw.one_of({Feed::boxes, Feed::threads});
+  schedule.feed_b = draw.one_of({Feed::boxes, Feed::threads});
   schedule.producers = draw.one_of({1, 1, 2});
   schedule.stages = draw.one_of({2, 3, 4, 4, 5, 8});
   schedule.cluster = draw.one_of({1, 2});

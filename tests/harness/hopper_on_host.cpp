@@ -352,9 +352,12 @@ class Cluster final : public Hopper {
       while (next < count && same(first, next)) ++next;
       if (fibers_.ended(first)) continue;
       const Why& why = why_[static_cast<std::size_t>(first)];
-      text += fmt::format("\n  block {}, threads {} to {}: {}",
-                          launch_.first_block + static_cast<unsigned>(first / launch_.threads), first % launch_.threads,
-                          (next - 1) % launch_.threads, fmt::format(fmt::runtime(why.text), why.first, why.second));
+      const int last = next - 1;
+      const std::string threads =
+          first == last ? fmt::format("thread {} waits", first % launch_.threads)
+                        : fmt::format("threads {} to {} wait", first % launch_.threads, last % launch_.threads);
+      text += fmt::format("\n  block {}, {} {}", launch_.first_block + static_cast<unsigned>(first / launch_.threads),
+                          threads, fmt::format(fmt::runtime(why.text), why.first, why.second));
     }
     return text;
   }
