@@ -48,6 +48,9 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
     if (axis != box.axes.front()) box.strides.push_back(stride(axis));
   }
   if (box.strides.front().is(0)) return refuse("an operand's rows are all the same");
+  // A tensor map's strides have no sign.
+  const auto may_fall = [&](const Dim& elements) { return elements.bounds(kernel.symbols).min < 0; };
+  if (std::any_of(box.strides.begin(), box.strides.end(), may_fall)) return refuse("an operand's rows lie backwards");
   if (!aligned(box.offset) || !std::all_of(box.strides.begin(), box.strides.end(), aligned))
     return refuse("an operand's rows begin off 16-byte boundaries");
   return box;

@@ -31,7 +31,8 @@ Kernel matmul_kernel(const MatmulCase& c, const codegen::Target& target) {
                       {{"b0", c.batch, false}, {"m", c.m, false}, {"n", c.n, false}, {"k", c.k, true}});
   const int a = build.input(c.a, {c.batch, c.m, c.k}), b = build.input(c.b, {c.batch, c.k, c.n});
   const Index batch = Index::axis(b0);
-  InstrId x = build.load(a, batch * (c.m * c.k) + (c.a_transposed ? at(c.m, k, m) : at(c.k, m, k)));
+  const Index rows = c.a_flipped ? Index(c.m - Dim(1)) - Index::axis(m) : Index::axis(m);
+  InstrId x = build.load(a, batch * (c.m * c.k) + (c.a_transposed ? at(c.m, k, m) : rows * c.k + Index::axis(k)));
   const InstrId y = build.load(b, batch * (c.k * c.n) + (c.b_transposed ? at(c.k, n, k) : at(c.n, k, n)));
   if (c.prologue) x = build.map(Op::maximum, {x, build.literal(0.0, c.a)});
   InstrId z = build.contract(k, x, y, c.out, c.tf32);

@@ -15,6 +15,7 @@ struct MatmulCase {
   DType a = DType::f16, b = DType::f16, out = DType::f16;
   Dim batch = 1, m = 512, n = 512, k = 512;
   bool a_transposed = false, b_transposed = false;  ///< stored [k, m], [n, k]
+  bool a_flipped = false;                           ///< its last row first; not with a_transposed
   bool epilogue = false;                            ///< add a bias, multiply by tanh, add a residual
   bool prologue = false;                            ///< the positive part of a
   bool tf32 = false;

@@ -67,7 +67,8 @@ void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Arr
       for (std::int64_t j : samples(n, 40)) {
         double sum = 0, magnitude = 1e-30;
         for (std::int64_t d = 0; d < k; ++d) {
-          double x = a.at(l * m * k + (c.a_transposed ? d * m + i : i * k + d));
+          const std::int64_t row = c.a_flipped ? m - 1 - i : i;
+          double x = a.at(l * m * k + (c.a_transposed ? d * m + i : row * k + d));
           if (c.prologue) x = std::max(x, 0.0);
           const double y = b.at(l * k * n + (c.b_transposed ? j * k + d : d * n + j));
           sum += x * y;

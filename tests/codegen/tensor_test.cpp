@@ -72,6 +72,7 @@ TEST(TensorKernelText, WhatIsNoBoxIsReadByThreads) {
   };
   for (const Feeds& feeds : {Feeds{{.name = "odd_rows", .k = 100}, "fill_boxed", "copy_box", "map0"},
                              Feeds{{.name = "computed", .prologue = true}, "fill_boxed", "copy_box", "map0"},
+                             Feeds{{.name = "backwards", .a_flipped = true}, "fill_boxed", "copy_box", "map0"},
                              Feeds{{.name = "another_dtype", .a = DType::f8e4m3}, "fill_boxed", "copy_box", "map0"}}) {
     const Source source = emit_cuda(matmul_kernel(feeds.c, target), target);
     expect_lines(source.text, {"const auto load_a = ", feeds.a, "const auto load_b = ", feeds.b});

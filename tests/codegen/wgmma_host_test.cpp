@@ -108,7 +108,9 @@ TEST(Warpgroups, TakeOneOperandInBoxesAndTheOtherFromThreads) {
   c.bindings = {{{"b", 2}, {"m", 136}, {"n", 72}, {"k", 200}}};
   expect_product(c, "tile_m=64 tile_n=64 consumers=1 stages=4 feed_a=threads");
   expect_product(c, "tile_m=128 tile_n=64 stages=4 feed_a=threads producers=2 parts=2");
-  c.prologue = false, c.b_transposed = true;
+  c.prologue = false, c.a_flipped = true;
+  expect_product(c, "tile_m=128 tile_n=64 stages=4 feed_a=threads");
+  c.a_flipped = false, c.b_transposed = true;
   expect_product(c, "tile_m=64 tile_n=64 turns stages=4 feed_b=threads producers=2");
 }
 
