@@ -103,7 +103,7 @@ std::string kind_of(const ContractSchedule& schedule) {
   const bool threads_a = schedule.feed_a == Feed::threads, threads_b = schedule.feed_b == Feed::threads;
   return fmt::format("{}{}{}{}{}",
                      threads_a && threads_b   ? "threads"
-                     : threads_a || threads_b ? "both"
+                     : threads_a || threads_b ? "boxes and threads"
                                               : "boxes",
                      schedule.turns ? " turns" : "", schedule.cluster > 1 ? " cluster" : "",
                      schedule.parts > 1 ? " parts" : "", schedule.block_steps > 0 ? " blocks" : "");

@@ -1,6 +1,6 @@
 // Runs generated CUDA without a GPU: the text is compiled as C++ with the words of CUDA defined (cuda_shim.h). It shows
 // what the text computes, not how a GPU rounds exp or schedules warps. Slow: a part of a second for each kernel, and a
-// host thread for each of a block.
+// host thread for each of a block, but for kernels of warpgroups (hopper_on_host.h).
 #pragma once
 
 #include <memory>

@@ -11,6 +11,8 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "tests/harness/fibers.h"
 #include "tests/harness/hopper_boxes.h"
@@ -265,11 +267,13 @@ class Cluster final : public Hopper {
     return found->second;
   }
 
-  [[noreturn]] void fail(const std::string& what) {
-    fibers_.fail(fmt::format("block {}, thread {}: {}", launch_.first_block + rank(), thread(), what));
+  // Leaves nothing on the fiber's stack, where it would not be released.
+  [[noreturn]] void fail(std::string what) {
+    what.insert(0, fmt::format("block {}, thread {}: ", launch_.first_block + rank(), thread()));
+    fibers_.fail(std::move(what));
   }
-  void check(const std::string& why_not) {
-    if (!why_not.empty()) fail(why_not);
+  void check(std::string why_not) {
+    if (!why_not.empty()) fail(std::move(why_not));
   }
 
   void wait(Why why) {

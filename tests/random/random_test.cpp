@@ -1,9 +1,10 @@
 // Random graphs: fused = unfused = interpreter. A fresh seed each run; a failure prints it with the smallest graph.
 //   TENON_RANDOM_COUNT   how many graphs (all shards together); default 600
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
-//   TENON_RANDOM_TARGET  cpu (default) or cuda; cuda_on_host: the text for a GPU as host code, slowly; cpu_streaming:
-//                        results go around the caches; cpu_avx2, cpu_sse: that without AVX-512, without AVX; sm_90a
-//                        and the like: the kernels are built, and not run
+//   TENON_RANDOM_TARGET  cpu (default) or cuda; cuda_on_host: the text for a GPU as host code, slowly; hopper_on_host:
+//                        that with products by warpgroups; cpu_streaming: results go around the caches; cpu_avx2,
+//                        cpu_sse: that without AVX-512, without AVX; sm_90a and the like: the kernels are built, and
+//                        not run
 //   TENON_RANDOM_SIZES   large: graphs beyond the caches, to be built only
 //   TENON_RANDOM_SCHEDULES  1: fused only, each kernel with one of the schedules that a tuner tries for it; 2: with any
 //                        legal schedule
