@@ -57,14 +57,14 @@ struct Worst {
 
 }  // namespace
 
-void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Array>& arrays) {
+void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Array>& arrays, int points) {
   const std::int64_t batch = c.batch.evaluate(at), m = c.m.evaluate(at), n = c.n.evaluate(at), k = c.k.evaluate(at);
   const Array &a = arrays[0], &b = arrays[1], &out = arrays.back();
   const double sum_error = c.tf32 ? 0x1p-10 : c.out == DType::f64 ? 0x1p-50 : 0x1p-21;
   Worst worst;
   for (std::int64_t l = 0; l < batch; ++l)
-    for (std::int64_t i : samples(m, 40))
-      for (std::int64_t j : samples(n, 40)) {
+    for (std::int64_t i : samples(m, points))
+      for (std::int64_t j : samples(n, points)) {
         double sum = 0, magnitude = 1e-30;
         for (std::int64_t d = 0; d < k; ++d) {
           const std::int64_t row = c.a_flipped ? m - 1 - i : i;

@@ -25,7 +25,8 @@ using Launch =
 std::vector<Array> run(const Kernel& kernel, const codegen::Source& source, const Bindings& bindings,
                        const Launch& launch);
 
-void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Array>& arrays);
+/// `points`: so many rows of each batch are looked at, and of each so many columns.
+void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Array>& arrays, int points = 40);
 void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& kernel,
                      const std::vector<Array>& arrays);
 
