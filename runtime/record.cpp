@@ -91,10 +91,13 @@ void deal_blocks(PreparedLaunch& launch, const Bindings& bindings) {
   }
 }
 
-PreparedFunction prepare(const Backend& backend, const codegen::LaunchRule& rule, std::int64_t resident_blocks,
-                         const Bindings& bindings) {
+// `loaded`: none of what was compiled without a device, for which there is no driver to encode tensor maps either.
+PreparedFunction prepare(const Backend& backend, const codegen::LaunchRule& rule, const LoadedKernel* loaded,
+                         std::int64_t LoadedKernel::* resident_blocks, const Bindings& bindings) {
   PreparedFunction function{rule.grid_x.evaluate(bindings), {}};
-  if (rule.resident && resident_blocks > 0) function.grid = std::min(function.grid, resident_blocks);
+  if (loaded == nullptr) return function;
+  if (const std::int64_t most = loaded->*resident_blocks; rule.resident && most > 0)
+    function.grid = std::min(function.grid, most);
   for (const codegen::TensorMap& map : rule.tensor_maps) function.tensor_maps.push_back(backend.encode(map, bindings));
   return function;
 }
@@ -106,14 +109,13 @@ PreparedLaunch prepare_launch(const Backend& backend, const BuiltPlan& plan, std
   launch.planned = planned;
   launch.built = &built;
   const LoadedKernel* loaded = built.loaded.get();
-  launch.function = prepare(backend, built.source.launch, loaded == nullptr ? 0 : loaded->resident_blocks, bindings);
+  launch.function = prepare(backend, built.source.launch, loaded, &LoadedKernel::resident_blocks, bindings);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
   if (built.launch.members.size() > 1) deal_blocks(launch, bindings);
   for (const codegen::Kernel& member : built.launch.members)
     for (const codegen::Operand& operand : member.operands) launch.pointers.push_back(places.of(operand.value));
   if (!built.source.finish_entry.empty())
-    launch.finish =
-        prepare(backend, built.source.finish, loaded == nullptr ? 0 : loaded->finish_resident_blocks, bindings);
+    launch.finish = prepare(backend, built.source.finish, loaded, &LoadedKernel::finish_resident_blocks, bindings);
   if (!built.source.scratch_bytes.is(0)) launch.pointers.push_back(places.scratch_of(planned));
   if (!built.source.zeroed_bytes.is(0)) launch.pointers.push_back(places.zeroed_of(planned));
   return launch;
