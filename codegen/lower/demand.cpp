@@ -476,10 +476,13 @@ class Demand {
       inner.push_back(Index::value(position, table[axis]));
     }
     inner.insert(inner.end(), last, at.end());
-    std::vector<Guard> all = guards;
-    if (table[axis].bounds(kernel_.symbols).min < 1)
-      all.push_back({inner[axis], table[axis]});  // an empty table has no element
-    return demand(node.operands[0], inner, all);
+    if (table[axis].bounds(kernel_.symbols).min >= 1) return demand(node.operands[0], inner, guards);
+    // An empty table has no element: nothing is read of it, and what is computed of what was not read is 0.
+    const std::vector<Guard> there = {{Index(0), table[axis]}};
+    const InstrId id = demand(node.operands[0], inner, both(guards, there));
+    if (kernel_.instr(id).kind == InstrKind::load) return id;
+    const DType dtype = graph_.type(node.operands[0]).dtype;
+    return select(there, dtype, id, literal(dtype, std::int64_t{0}));
   }
 
   // take's rule: negative indices count from the end, then all are clamped.

@@ -421,6 +421,17 @@ TEST_P(Regressions, ASoftmaxsMaximumThatDecidesSomething) {
   expect_right_on(graph, GetParam(), inputs);
 }
 
+// Of an empty table zeros are taken, whatever would be computed of an element, and nothing is read.
+TEST_P(Regressions, NothingIsTakenOfAnEmptyTable) {
+  check(R"(graph empty(x: bf16[rows], tokens: i16[8, 1]) {
+    y = take(flip(log2(x), axis=0), tokens)
+    z = take(isfinite(x), tokens)
+    w = take(x, tokens)
+    return y, z, w
+  })",
+        {{{"rows", 0}}, {{"rows", 1}}, {{"rows", 5}}});
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace

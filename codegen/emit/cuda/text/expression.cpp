@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "codegen/analysis/exact.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "codegen/emit/cuda/text/writer.h"
@@ -26,6 +27,9 @@ std::string map_expression(const Kernel& kernel, const Instr& instr) {
   std::vector<std::string> args;
   for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
   const DType operand = kernel.instr(instr.args.back()).dtype;  // the last: the first of `where` is its condition
+  if (instr.op == ir::Op::cast && compute_type(instr.dtype) == DType::f32 &&
+      is_exact_in(kernel, instr.args[0], instr.dtype))
+    return converted(args[0], operand, DType::f32);
   if (instr.op == ir::Op::cast)
     return is_integer(operand) ? opaque_byte(converted(args[0], operand, instr.dtype), instr.dtype)
                                : converted(args[0], operand, instr.dtype);
@@ -127,6 +131,7 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
         return fmt::format("narrow_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       return map_expression(kernel, instr);
     case InstrKind::round:
+      if (is_exact_in(kernel, instr.args[0], instr.dtype)) return value_name(kernel, instr.args[0]);
       return converted(value_name(kernel, instr.args[0]), kernel.instr(instr.args[0]).dtype, instr.dtype);
     case InstrKind::random: return random_expression(kernel, instr, names);
     case InstrKind::reduce:

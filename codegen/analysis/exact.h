@@ -1,0 +1,13 @@
+// Which values are integers so small that rounding them changes nothing.
+#pragma once
+
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen {
+
+/// Whether every value of the instruction is an integer that the real type `dtype` holds exactly: to round it there, or
+/// to cast it, is the value itself. Integers of 8 bits in bf16 are, and what masks, shifts and sums with literals make
+/// of them. False where that is not known.
+bool is_exact_in(const Kernel& kernel, InstrId id, DType dtype);
+
+}  // namespace tenon::codegen
