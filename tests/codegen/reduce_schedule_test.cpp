@@ -160,6 +160,14 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
       << "columns of a cache line, so that all processors have blocks";
 }
 
+// A product of one row with weights of 8 bits is a sum along each row of these.
+TEST(ReduceSchedule, RowsOfBytesThatAreReadOnceHaveWarps) {
+  EXPECT_EQ(chosen("x: bf16[1, 4096], w: i8[14336, 4096]) { y = linear(x, cast(w, dtype=bf16))"),
+            "reduce team=warp threads=128 vector=8 unroll=16 streaming_loads");
+  EXPECT_EQ(chosen("x: bf16[1, 4096], w: bf16[14336, 4096]) { y = linear(x, w)"),
+            "reduce team=block threads=512 vector=8 streaming_loads");
+}
+
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
