@@ -16,12 +16,13 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMaxHeldElements = 64;       // each also lives as f32 while it is used
-constexpr std::int64_t kThreadRow = 4;     // up to it a thread has a row for itself, as it has one of two vectors
-constexpr std::int64_t kBlockRow = 3072;   // beyond it a row is shared by a block
-constexpr std::int64_t kLargeRow = 16384;  // beyond it by a large one
-constexpr int kBytesInFlight = 128;        // per thread: 64 KB and more on an SM, twice what its share of latency needs
-constexpr int kRegisterBytes = 4;          // what an element alone takes, however narrow
+constexpr int kMaxHeldElements = 64;        // each also lives as f32 while it is used
+constexpr std::int64_t kThreadRow = 4;      // up to it a thread has a row for itself, as it has one of two vectors
+constexpr std::int64_t kBlockRow = 3072;    // beyond it a row is shared by a block
+constexpr std::int64_t kLargeRow = 16384;   // beyond it by a large one
+constexpr std::int64_t kWarpsOfBytes = 16;  // of a multiprocessor, that rows of bytes are theirs
+constexpr int kBytesInFlight = 128;  // per thread: 64 KB and more on an SM, twice what its share of latency needs
+constexpr int kRegisterBytes = 4;    // what an element alone takes, however narrow
 constexpr int kMostUnrolled = 16;
 constexpr std::int64_t kShortestPeeled = 256;
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
@@ -86,7 +87,8 @@ bool reads_bytes_once(const Kernel& kernel) {
 void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
   schedule.team.threads = 128;
-  if (shape.length > (reads_bytes_once(kernel) ? 2 : 1) * kBlockRow) {
+  const bool rows_enough = shape.least_rows >= kWarpsOfBytes * target.multiprocessors;
+  if (shape.length > (rows_enough && reads_bytes_once(kernel) ? 2 : 1) * kBlockRow) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = shape.length > kLargeRow ? 512 : shape.length > 2 * kBlockRow ? 256 : 128;
     return;
