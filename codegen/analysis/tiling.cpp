@@ -95,10 +95,10 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
   return std::max(schedule.stages * tiles, std::int64_t{16} * schedule.warps_m * (n + 8) * 4);
 }
 
-std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule, int epilogue_vector) {
-  constexpr std::int64_t kLine = 128, kBarriers = 16, kSumsOfWarp = 16 * 40 * 4;
+std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule) {
+  constexpr std::int64_t kLine = 128, kBarriers = 16, kSumsOfWarp = 8 * (64 + 8) * 4;
   return schedule.stages * (kLine * (schedule.tile_m + schedule.tile_n) + kBarriers) +
-         (epilogue_vector < 4 ? 4 * schedule.consumers * kSumsOfWarp : 0);
+         4 * schedule.consumers * kSumsOfWarp;
 }
 
 StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,

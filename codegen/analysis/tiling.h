@@ -40,9 +40,9 @@ std::int64_t plain_tile_bytes(int outer, int depth, DType dtype);
 std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
                           const TileAccess& b);
 
-/// The same of a main loop of warpgroups (contract_wgmma.cuh): tiles, barriers, and the sums on their
-/// way out where the epilogue handles few columns at once.
-std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule, int epilogue_vector);
+/// The same of a main loop of warpgroups (contract_wgmma.cuh): tiles, barriers, and the sums of each warp on their way
+/// out.
+std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule);
 
 /// The operands of a streaming main loop (contract_stream.cuh): the matrix, which is read once, and the few rows or
 /// columns that all of its tiles share.

@@ -111,8 +111,10 @@ struct wgmma_tiles {
   static_assert(rows % 64 == 0 && tile_n % 32 == 0, "a warpgroup multiplies 64 rows");
 
   // Registers of a thread: all have the same at first, 65536 in all.
-  static constexpr int consumer_registers = producers == 2 ? 152 : consumers == 1 ? 216 : consumers == 2 ? 232 : 152;
-  static constexpr int producer_registers = producers == 2 ? 104 : threads && consumers == 1 ? 152 : 40;
+  static constexpr bool many = blocks * (tile_n / 2) > 128;  // sums of a thread
+  static constexpr int consumer_registers =
+      producers == 2 ? 152 : many ? 240 : consumers == 1 ? 216 : consumers == 2 ? 232 : 152;
+  static constexpr int producer_registers = producers == 2 ? 104 : many ? 24 : threads && consumers == 1 ? 152 : 40;
 
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
@@ -120,64 +122,94 @@ struct wgmma_tiles {
   static_assert(parts == 1 || (cluster == 1 && !turns), "blocks of a cluster share a tile's depth or what they read");
 };
 
-//@ transpose_quad
-// Four neighbouring lanes have four pairs each; afterwards lane i has those that were the i-th.
-__device__ __forceinline__ void transpose_quad(float (&x)[8]) {
-#pragma unroll
-  for (int bit = 1; bit < 4; bit *= 2) {
-    const bool upper = threadIdx.x & bit;
-#pragma unroll
-    for (int i = 0; i < 4; ++i)
-      if ((i & bit) == 0)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float &low = x[2 * i + half], &high = x[2 * (i + bit) + half];
-          const float other = __shfl_xor_sync(0xffffffffu, upper ? low : high, bit);
-          low = upper ? other : low, high = upper ? high : other;
-        }
+//@ touch_tile
+// Brings what `out` reads of a tile of `rows` x `columns` to the second-level cache. Called by a warpgroup.
+template <int rows, int columns, class Index, class Result>
+__device__ __forceinline__ void touch_tile(Index m0, Index n0, Index m_limit, Index n_limit, const Result& out) {
+  if constexpr (Result::reach > 0) {
+    constexpr int per_row = (columns + Result::reach - 1) / Result::reach;
+#pragma unroll 1
+    for (int slot = threadIdx.x % 128; slot < rows * per_row; slot += 128) {
+      const Index m = m0 + (Index)(slot / per_row), n = n0 + (Index)(slot % per_row * Result::reach);
+      if (m < m_limit && n < n_limit) out.touch(m, n);
+    }
   }
 }
 
+//@ staged_sums
+// Eight rows of a warp's sums on their way out, in shared memory: the lanes write pairs of columns as wgmma leaves them, and
+// read neighbouring ones. Four columns are a piece; pieces change places so that neither meets a bank twice.
+template <int columns>
+struct staged_sums {
+  static constexpr int line = columns + 8, size = 8 * line;
+  static_assert(columns == 32 || columns == 64, "eight pieces or sixteen");
+  static __device__ __forceinline__ int piece(int row, int at) { return row * line + (at ^ (columns == 64 ? at >> 3 & 1 : row & 1)) * 4; }
+  static __device__ __forceinline__ void write(float* to, int row, int column, float low, float high) {
+    store<2, 2>(to + piece(row, column / 4) + column % 4, pack<float, 2>{low, high});
+  }
+  template <int vector>
+  static __device__ __forceinline__ pack<float, vector> read(const float* from, int row, int column) {
+    constexpr int together = vector < 4 ? vector : 4;
+    pack<float, vector> x;
+#pragma unroll
+    for (int i = 0; i < vector; i += together) {
+      const pack<float, together> part =
+          load<together, together>(from + piece(row, (column + i) / 4) + (column + i) % 4);
+#pragma unroll
+      for (int j = 0; j < together; ++j) x[i + j] = part[j];
+    }
+    return x;
+  }
+};
+
 //@ hand_out
-// The sums of a warpgroup leave 32 columns at once. Where `out` takes vectors of columns, lanes exchange them so that each
-// has eight neighbouring ones of a row; else they pass through `mine`, shared memory of the warp, so that the lanes have
-// neighbouring columns. The sums move to the front of their array as they leave: the loop has one body.
-template <int columns, class Index, class Result>
+// The sums of a warpgroup leave 64 columns at once, or 32, eight rows of each warp after eight, through `mine`, shared
+// memory of the warp, so that lanes have neighbouring columns. What `out` reads is under way eight rows ahead where there
+// are registers for it (`early`). The sums move to the front of their array as they leave: the loop has one body.
+template <int columns, bool early_, class Index, class Result>
 __device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine, Index m0, Index n0, Index m_limit,
                                          Index n_limit, const Result& out) {
-  constexpr int turn = 32, held = turn / 2, line = turn + 8, vector = Result::vector;
+  constexpr int turn = early_ && columns % 64 == 0 ? 64 : 32, held = turn / 2, vector = Result::vector, per_row = turn / vector;
+  constexpr int slots = 8 * per_row / 32;  // vectors of a lane
+  constexpr bool early = early_ && vector >= 4;
+  using staged = staged_sums<turn>;
   const int lane = threadIdx.x % 32;
   m0 += (Index)(threadIdx.x / 32 % 4 * 16);
+  const auto row_of = [&](int slot) { return (slot * 32 + lane) / per_row; };
+  const auto column_of = [&](int slot) { return (slot * 32 + lane) % per_row * vector; };
+  using loads = decltype(out.get(m0, n0));
+  loads ahead[early ? slots : 1];
+  const auto read = [&](int slot, int column, int half) {
+    const Index m = m0 + (Index)(half * 8 + row_of(slot)), n = n0 + (Index)(column + column_of(slot));
+    return m < m_limit && n < n_limit ? out.get(m, n) : loads{};
+  };
+  if constexpr (early) {
+#pragma unroll
+    for (int slot = 0; slot < slots; ++slot) ahead[slot] = read(slot, 0, 0);
+  }
 #pragma unroll 1
   for (int column = 0; column < columns; column += turn) {
-    if constexpr (vector >= 4) {
-      const Index n = n0 + (Index)(column + lane % 4 * 8);
 #pragma unroll
-      for (int lower = 0; lower < 2; ++lower) {  // rows 8 further down
-        const Index m = m0 + (Index)(lane / 4 + lower * 8);
-        float x[8];
+    for (int half = 0; half < 2; ++half) {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = sum[i / 2 * 4 + lower * 2 + i % 2];
-        transpose_quad(x);
-#pragma unroll
-        for (int i = 0; i < 8; i += vector)
-          if (m < m_limit && n + i < n_limit) {
-            pack<float, vector> part;
-#pragma unroll
-            for (int j = 0; j < vector; ++j) part[j] = x[i + j];
-            out.put(m, n + i, part);
-          }
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < held; i += 2)
-        store<2, 2>(mine + (lane / 4 + i / 2 % 2 * 8) * line + i / 4 * 8 + lane % 4 * 2, pack<float, 2>{sum[i], sum[i + 1]});
+      for (int i = 0; i < held; i += 4)
+        staged::write(mine, lane / 4, i * 2 + lane % 4 * 2, sum[i + half * 2], sum[i + half * 2 + 1]);
       __syncwarp();
-#pragma unroll 4
-      for (int slot = lane; slot < 16 * turn / vector; slot += 32) {
-        const int row = slot / (turn / vector), at = slot % (turn / vector) * vector;
-        const Index m = m0 + (Index)row, n = n0 + (Index)(column + at);
-        if (m < m_limit && n < n_limit) out.put(m, n, load<vector, vector>(mine + row * line + at));
+      loads now[early ? slots : 1];
+      if constexpr (early) {
+#pragma unroll
+        for (int slot = 0; slot < slots; ++slot) now[slot] = ahead[slot];
+        if (half == 0 || column + turn < columns) {
+#pragma unroll
+          for (int slot = 0; slot < slots; ++slot) ahead[slot] = read(slot, half == 0 ? column : column + turn, 1 - half);
+        }
+      }
+#pragma unroll(!early_ ? 1 : slots < 4 ? slots : 4)
+      for (int slot = 0; slot < slots; ++slot) {
+        const Index m = m0 + (Index)(half * 8 + row_of(slot)), n = n0 + (Index)(column + column_of(slot));
+        if constexpr (!early) now[0] = read(slot, column, half);
+        if (m < m_limit && n < n_limit)
+          out.put(m, n, staged::template read<vector>(mine, row_of(slot), column_of(slot)), now[early ? slot : 0]);
       }
       __syncwarp();
     }
@@ -220,7 +252,7 @@ __device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles
 #pragma unroll
       for (int j = 0; j < 4; ++j) all[i + j] = total[j];
     }
-    hand_out<turn>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
+    hand_out<turn, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
   }
 }
 
@@ -237,7 +269,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
   constexpr int shared_by = cluster * Tiles::parts;  // blocks that have the same tile, or neighbouring ones
   arrival* const full = reinterpret_cast<arrival*>(shared + stages * Tiles::bytes);
   arrival* const empty = full + stages;
-  float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, where `out` takes few columns at once
+  float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, on their way out
   if (threadIdx.x == 0) {
     begin_barriers<stages>(full, (Tiles::boxes ? 1 : 0) + (Tiles::threads ? 4 : 0));
     begin_barriers<stages>(empty, (Tiles::turns ? 1 : consumers) * cluster);
@@ -322,6 +354,8 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     for (u32 number = first + (Tiles::turns ? group : 0) * step; number < tiles; number += skipped * step) {
       const raster tile = raster_of(number, tiles_m, tiles_n);
       const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::tile_n;
+      with_result(tile.batch,
+                  [&](const auto& out) { touch_tile<Tiles::rows, Tiles::tile_n>(m0, n0, m_limit, n_limit, out); });
       float sum[Tiles::blocks][Tiles::tile_n / 2];
       float total[Tiles::block > 0 ? Tiles::blocks : 1][Tiles::tile_n / 2] = {};
       if (steps == 0) {
@@ -376,14 +410,14 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
           add_block(sum[block], total[block]);
         }
       }
-      float* const mine = sums + threadIdx.x / 32 * (16 * 40);
+      float* const mine = sums + threadIdx.x / 32 * staged_sums<64>::size;
       with_result(tile.batch, [&](const auto& out) {
         if constexpr (Tiles::parts > 1) {
           hand_out_parts<Tiles>(sum, shared, mine, m0, n0, m_limit, n_limit, out);
         } else {
 #pragma unroll
           for (int block = 0; block < Tiles::blocks; ++block)
-            hand_out<Tiles::tile_n>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit, out);
+            hand_out<Tiles::tile_n, !Tiles::many>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit, out);
         }
       });
     }

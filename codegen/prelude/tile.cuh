@@ -195,3 +195,21 @@ template <int vector, class Put>
 __device__ __forceinline__ result<vector, Put> make_result(Put put) {
   return {put};
 }
+
+//@ result_ahead make_result_ahead
+// The same with operands that are read some time ahead: get(outer…) loads what put(outer…, x, loaded) takes, and
+// touch(outer…) brings the lines of `reach` neighbouring columns to the second-level cache (0: there are none).
+template <int vector_, int reach_, class Get, class Touch, class Put>
+struct result_ahead {
+  static constexpr int vector = vector_, reach = reach_;
+  Get get;
+  Touch touch;
+  Put put;
+};
+template <int vector, int reach, class Get, class Touch, class Put>
+__device__ __forceinline__ result_ahead<vector, reach, Get, Touch, Put> make_result_ahead(Get get, Touch touch, Put put) {
+  return {get, touch, put};
+}
+
+//@ touch_line
+__device__ __forceinline__ void touch_line(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p) : "memory"); }

@@ -30,6 +30,7 @@ constexpr std::int64_t kMostOfTurn = 1 << 29;  // elements: beside a row of 2^30
 constexpr int kMostOfTile = 4096;              // of a CPU, in scratch memory of a thread
 constexpr int kWidestColumns = 32;             // of a micro-kernel: two registers of f32
 constexpr int kMostSums = 128;                 // of a thread, in registers
+constexpr int kMostSumsOfWarpgroups = 192;     // beside one warpgroup that asks for boxes
 constexpr int kMostSumsAndTotals = 192;        // beside one warpgroup of producers
 constexpr int kFewSums = 96;                   // beside two warpgroups of producers
 constexpr int kMostStages = 16;                // of operands under way
@@ -246,7 +247,9 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   const int sums = rows / 64 * (schedule.tile_n / 2);
   if (schedule.block_steps < 0) return "a block of the depth has steps";
   if (schedule.block_steps > 0 ? 2 * sums > kMostSumsAndTotals || schedule.producers == 2
-                               : sums > (schedule.producers == 2 ? kFewSums : kMostSums))
+                               : sums > (schedule.producers == 2                ? kFewSums
+                                         : by_threads || schedule.consumers > 2 ? kMostSums
+                                                                                : kMostSumsOfWarpgroups))
     return "the sums of a thread exceed its registers";
   if (schedule.tile_k != 64) return "a step of the depth is 128 bytes";
   if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";
@@ -261,7 +264,7 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
   const int lines = along_depth(schedule.feed_b, parts.b) ? 8 : 64;  // of a box: whole patterns of the swizzle
   if (schedule.tile_n % (lines * schedule.cluster) != 0) return "a tile is whole boxes of each block of the cluster";
-  if (wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)) > target.shared_memory_per_block)
+  if (wgmma_shared_bytes(schedule) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
   return {};
 }

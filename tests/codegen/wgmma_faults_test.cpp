@@ -115,7 +115,8 @@ TEST(WarpgroupFaults, FencesThatAreMissing) {
   copies().expect("is not published", "publish_writes();", ";");
   threads().expect("is not there", "publish_writes();\n      __syncwarp();", "publish_writes();");
   copies().expect("is not there", "publish_writes();\n      __syncwarp();", "publish_writes();");
-  threads().expect(kWrong, "__syncwarp();\n#pragma unroll 4", "\n#pragma unroll 4");
+  threads().expect(kWrong, "__syncwarp();\n      loads now", "loads now");
+  threads().expect(kWrong, "__syncwarp();\n    }\n#pragma unroll", "}\n#pragma unroll");
 }
 
 TEST(WarpgroupFaults, BlocksOfTheDepthThatAreAddedTooEarly) {

@@ -45,6 +45,7 @@ void replace_hopper_instructions(std::string& text) {
   replace_asm(text, "mbarrier.arrive.expect_tx", {"hopper->expect_bytes(place, bytes);"});
   replace_asm(text, "{ .reg .pred p; mbarrier.try_wait", {"hopper->wait_arrival(place, parity), there = 1;"});
   replace_asm(text, "prefetch.tensormap", {";"});
+  replace_asm(text, "prefetch.global.L2 [", {";"});
   const char* const coordinates[] = {"x, y, 0, 0", "x, y, z, 0", "x, y, z, w"};
   for (int i = 0; i < 3; ++i) {
     const std::string opcode = fmt::format("cp.async.bulk.tensor.{}d.", i + 2);

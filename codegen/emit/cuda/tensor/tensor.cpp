@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/definitions.h"
@@ -42,6 +44,57 @@ void emit_computed(Writer& out, const Kernel& kernel, const OperandPart& part, T
   out.line("return y;");
 }
 
+bool gathers(const Access& access) {
+  return !access.offset.values().empty() ||
+         std::any_of(access.guards.begin(), access.guards.end(),
+                     [](const Guard& guard) { return !guard.index.values().empty(); });
+}
+
+// What the epilogue can read before it has a sum: at addresses that no value decides.
+struct ReadAhead {
+  Region loads;    // as many as leave registers for the sums
+  Region touched;  // each line is read by one tile only
+  int reach = 0;   // columns of the shortest line, 0 where none is touched
+};
+
+ReadAhead read_ahead(const Kernel& kernel, const ContractParts& parts, const Lanes& lanes) {
+  constexpr int kLine = 128, kMostBytes = 32;  // of a cache line; of a vector's loads
+  ReadAhead ahead;
+  std::int64_t bytes = 0;
+  const std::uint64_t row = 1ull << parts.m, column = 1ull << parts.n;
+  for (const InstrId id : parts.epilogue) {
+    const Instr& instr = kernel.instr(id);
+    if (instr.kind != InstrKind::load || (instr.depends & (row | column)) == 0 || gathers(instr.access)) continue;
+    const auto size = static_cast<int>(size_of(stored_dtype(kernel, instr.access)));
+    if (const int taken = varies(lanes, instr.depends) ? lanes.vector * size : size; bytes + taken <= kMostBytes) {
+      bytes += taken;
+      ahead.loads.push_back(id);
+    }
+    const bool of_tile = (instr.depends & row) != 0 && (instr.depends & column) != 0;
+    if (!of_tile || !instr.access.guards.empty() || width_of(kernel, instr.access, lanes) == 0) continue;
+    ahead.touched.push_back(id);
+    ahead.reach = ahead.reach == 0 ? kLine / size : std::min(ahead.reach, kLine / size);
+  }
+  return ahead;
+}
+
+// "int m, int n, const pack<float, 8>& x3".
+std::string epilogue_parameters(const Kernel& kernel, const ContractParts& parts, TileElement element, int vector) {
+  const Names names = names_of(kernel);
+  return fmt::format("{0} {1}, {0} {2}, const pack<{3}, {4}>& x{5}", index_type(kernel),
+                     names.axes[static_cast<std::size_t>(parts.m)], names.axes[static_cast<std::size_t>(parts.n)],
+                     element.dtype == DType::f64 ? "double" : "float", vector, parts.contract);
+}
+
+Points epilogue(const Kernel& kernel, const ContractParts& parts, int vector) {
+  Points points{.lanes = {.axis = parts.n, .vector = vector},
+                .instrs = {parts.contract},
+                .stores = all_stores(kernel),
+                .registers = {.held = {parts.contract}}};
+  points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
+  return points;
+}
+
 }  // namespace
 
 std::string tile_type(TileElement element) {
@@ -67,18 +120,42 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
 }
 
 void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
-  const Names names = names_of(kernel);
-  const std::string type = index_type(kernel);
   const int vector = epilogue_vector(kernel, parts.n, 8);
-  const auto name = [&](int axis) { return names.axes[static_cast<std::size_t>(axis)]; };
-  out.open(fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, const pack<{4}, {0}>& x{5}) {{", vector,
-                       type, name(parts.m), name(parts.n), element.dtype == DType::f64 ? "double" : "float",
-                       parts.contract));
-  Points points{.lanes = {.axis = parts.n, .vector = vector},
-                .instrs = {parts.contract},
-                .stores = all_stores(kernel),
-                .registers = {.held = {parts.contract}}};
-  points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
+  out.open(fmt::format("const auto out = make_result<{}>([&]({}) {{", vector,
+                       epilogue_parameters(kernel, parts, element, vector)));
+  emit_points(out, kernel, epilogue(kernel, parts, vector));
+  out.close("});");
+}
+
+void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
+  const Names names = names_of(kernel);
+  const int vector = epilogue_vector(kernel, parts.n, 8);
+  const Lanes lanes{.axis = parts.n, .vector = vector};
+  const ReadAhead ahead = read_ahead(kernel, parts, lanes);
+  const std::string type = index_type(kernel);
+  const std::string place = fmt::format("{0} {1}, {0} {2}", type, names.axes[static_cast<std::size_t>(parts.m)],
+                                        names.axes[static_cast<std::size_t>(parts.n)]);
+  const auto single = [&](InstrId id) { return !varies(lanes, kernel.instr(id).depends); };
+  out.open("struct loads {");
+  for (const InstrId id : ahead.loads)
+    out.line(
+        fmt::format("{} x{};", pack_type(stored_dtype(kernel, kernel.instr(id).access), single(id) ? 1 : vector), id));
+  out.close("};");
+  out.open(fmt::format("const auto get = [&]({}) {{", place));
+  out.line("loads loaded;");
+  for (const InstrId id : ahead.loads)
+    emit_load_into(out, kernel, id, single(id) ? Lanes{} : lanes, names, {}, fmt::format("loaded.x{}", id));
+  out.line("return loaded;");
+  out.close("};");
+  out.open(fmt::format("const auto touch = [&]({}) {{", place));
+  for (const InstrId id : ahead.touched)
+    out.line(fmt::format("touch_line({});", address(kernel, kernel.instr(id).access, names)));
+  out.close("};");
+  out.open(fmt::format("const auto out = make_result_ahead<{}, {}>(get, touch, [&]({}, const loads& loaded) {{", vector,
+                       ahead.reach, epilogue_parameters(kernel, parts, element, vector)));
+  for (const InstrId id : ahead.loads) out.line(fmt::format("const auto& x{0} = loaded.x{0};", id));
+  Points points = epilogue(kernel, parts, vector);
+  points.registers.held.insert(points.registers.held.end(), ahead.loads.begin(), ahead.loads.end());
   emit_points(out, kernel, points);
   out.close("});");
 }

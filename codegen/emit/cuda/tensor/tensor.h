@@ -28,6 +28,9 @@ void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& bat
 /// at neighbouring columns.
 void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
 
+/// The same as make_result_ahead, with what the epilogue reads apart from it.
+void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
+
 /// A contraction whose main loop is wgmma.
 Source emit_contract_wgmma(const Kernel& kernel, const Target& target);
 

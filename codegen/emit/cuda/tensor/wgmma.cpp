@@ -153,7 +153,7 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   emit_multiply(out, element.dtype == DType::f16 ? "f16" : "bf16", schedule.tile_n, !along_depth_a, !along_depth_b);
   out.open("const auto with_result = [&](u32 batch, const auto& use) {");
   decode_batch(out, kernel, parts.batch, "batch");
-  emit_result(out, kernel, parts, element);
+  emit_result_ahead(out, kernel, parts, element);
   out.line("use(out);");
   out.close("};");
   const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
@@ -170,7 +170,7 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
                   Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), schedule.tile_n);
   launch.resident = schedule.parts == 1;
   launch.block = 128 * (schedule.consumers + schedule.producers);
-  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, epilogue_vector(kernel, parts.n, 8)));
+  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule));
   launch.cluster = schedule.cluster * schedule.parts;
   return finish(kernel, out, launch, target, kAllRegisters);
 }
