@@ -135,8 +135,9 @@ struct Specialization {
   bool operator==(const Specialization&) const = default;
 };
 
-/// Classifies the symbol values: 0, 1, else the largest power of two up to 16 that divides; 31-bit offsets when every
-/// value of the plan has fewer than 2^31 elements.
+/// Classifies the symbol values: 0, 1, else the largest power of two up to 16 that divides; where the result of a
+/// contraction has such a symbol also by size, up to 16, 64, 512 or more; 31-bit offsets when every value of the plan
+/// has fewer than 2^31 elements.
 Specialization specialize(const ir::Plan& plan, const Bindings& bindings);
 /// Nothing known but the graph's own bounds.
 Specialization unspecialized(const ir::Plan& plan);
