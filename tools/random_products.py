@@ -89,7 +89,8 @@ class Product:
 
     def write(self, seed):
         draw = self.draw
-        dtype = draw.choice(("bf16", "bf16", "f16", "f32"))
+        dtype = draw.choice(("bf16", "bf16", "f16", "f32", "f8e4m3", "f8e5m2"))
+        of_f8 = dtype.startswith("f8")
         m, n, k = extent(draw, 700), extent(draw, 700), extent(draw, 1500)
         while m * n * k > MOST_FLOPS:
             m, n, k = (max(1, size - size // 3) for size in (m, n, k))
@@ -98,8 +99,9 @@ class Product:
             m, k = max(1, m // 2), max(1, k // 2)
         a = self.operand(dtype, (batch if draw.random() < 0.8 else ()) + (m, k))
         b = self.operand(dtype, (batch if draw.random() < 0.6 else ()) + (k, n))
-        result = draw.choice((dtype, "f32"))
-        y = self.line(f"matmul({a}, {b}, dtype={result})")
+        result = draw.choice(("bf16", "f16", "f32") if of_f8 else (dtype, "f32"))
+        block = f", block={draw.choice((128, 256, k))}" if of_f8 and draw.random() < 0.3 else ""
+        y = self.line(f"matmul({a}, {b}, dtype={result}{block})")
         outputs = []
         for _ in range(draw.choice((0, 1, 1, 2, 3))):
             step = draw.randrange(8)

@@ -59,7 +59,9 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
 std::string why_not_boxed(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch, DType element) {
   std::string why_not;
   const auto box = box_access(kernel, part, batch, why_not);
-  if (box && kernel.operands[static_cast<std::size_t>(box->operand)].dtype != element)
+  if (!box) return why_not;
+  const DType stored = kernel.operands[static_cast<std::size_t>(box->operand)].dtype;
+  if (stored != element && !(is_f8(stored) && is_f8(element)))  // of both kinds of f8 beside each other
     return "an operand is not stored as it is multiplied";
   return why_not;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/box.h"
 #include "codegen/analysis/vectorize.h"
 
 namespace tenon::codegen {
@@ -38,6 +39,19 @@ TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& t
   return ir::contraction_element(a, b, instr.dtype, instr.tf32, tensor_cores(target));
 }
 
+TileElement warpgroup_element(const Kernel& kernel, const ContractParts& parts, const Target& target) {
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  const Instr& instr = kernel.instr(parts.contract);
+  const auto stored = [&](const OperandPart& part) {
+    std::string why_not;
+    const auto box = box_access(kernel, part, parts.batch, why_not);
+    return box && box->along_depth ? kernel.operands[static_cast<std::size_t>(box->operand)].dtype : DType::f32;
+  };
+  const DType a = stored(parts.a), b = stored(parts.b);
+  if (!element.tensor_cores || !target.may.wgmma || !ir::may_multiply_f8(a, b, instr.dtype, instr.block)) return element;
+  return {a, true};
+}
+
 Lines contract_lines(TileElement element) {
   if (!element.tensor_cores) return Lines::along_outer;
   return is_16_bit(element.dtype) ? Lines::as_read : Lines::along_depth;
@@ -62,12 +76,14 @@ TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElemen
   return access;
 }
 
-int block_terms(const Kernel& kernel, InstrId contract) {
+int block_terms(const Kernel& kernel, InstrId contract, TileElement element) {
   constexpr int kLongDepth = 4096;  // from it on the totals' registers are worth their price
-  constexpr int kBlock = 512, kLeast = 64;
+  constexpr int kBlock = 512;
+  const int least = static_cast<int>(128 / size_of(element.dtype));  // a step of warpgroups
   const Instr& instr = kernel.instr(contract);
   const SymbolBounds depth = kernel.axes[static_cast<std::size_t>(instr.axes.back())].extent.bounds(kernel.symbols);
-  if (instr.block > 0) return instr.block >= depth.max ? 0 : std::max(kLeast, instr.block / kLeast * kLeast);
+  if (instr.block > 0) return instr.block >= depth.max ? 0 : std::max<int>(least, instr.block / least * least);
+  if (is_f8(element.dtype)) return depth.max <= ir::kBlockOfF8 ? 0 : ir::kBlockOfF8;
   return size_of(instr.dtype) == 4 && depth.min >= kLongDepth ? kBlock : 0;
 }
 

@@ -12,6 +12,9 @@ namespace tenon::codegen {
 /// The elements of both tiles, and what multiplies them.
 using TileElement = ir::ContractionElement;
 TileElement tile_element(const Kernel& kernel, InstrId contract, const Target& target);
+/// The same for warpgroups, which multiply f8 as it is stored where the numerics allow it and boxes bring both operands
+/// along the depth.
+TileElement warpgroup_element(const Kernel& kernel, const ContractParts& parts, const Target& target);
 
 /// How the threads of a block read one operand.
 struct TileAccess {
@@ -30,8 +33,8 @@ TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElemen
 
 /// How many products along the depth tensor cores add up before a total gets their sum, a multiple of 64 (the fewest
 /// that warpgroups multiply), or 0: all of them. What was asked for; else fewer than all for results in 32 bits of a
-/// depth that is known to be long, so that an error does not grow with it.
-int block_terms(const Kernel& kernel, InstrId contract);
+/// depth that is known to be long, so that an error does not grow with it, and for f8 as it is stored.
+int block_terms(const Kernel& kernel, InstrId contract, TileElement element);
 
 /// Bytes of `matrix_tile` and `plain_tile` of the prelude (tile.cuh).
 std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype);

@@ -106,15 +106,15 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
 ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel,
                                const Target& target) {
   const ContractParts parts = contract_parts(kernel);
-  const DType element = tile_element(kernel, parts.contract, target).dtype;
+  const TileElement element = warpgroup_element(kernel, parts, target);
   const auto feed = [&](const OperandPart& part) {
-    return why_not_boxed(kernel, part, parts.batch, element).empty() ? Feed::boxes : Feed::threads;
+    return why_not_boxed(kernel, part, parts.batch, element.dtype).empty() ? Feed::boxes : Feed::threads;
   };
   ContractSchedule schedule;
   schedule.loop = MainLoop::wgmma;
   schedule.tile_m = tile.m;
   schedule.tile_n = tile.n;
-  schedule.tile_k = 64;
+  schedule.tile_k = static_cast<int>(128 / size_of(element.dtype));
   schedule.feed_a = feed(parts.a);
   schedule.feed_b = feed(parts.b);
   const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
@@ -123,7 +123,7 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.turns = tile.turns;
   schedule.cluster = by_threads ? 1 : cluster;
   schedule.parts = tile_parts;
-  schedule.block_steps = block_terms(kernel, parts.contract) / schedule.tile_k;
+  schedule.block_steps = block_terms(kernel, parts.contract, element) / schedule.tile_k;
   schedule.stages = kMostAhead;  // of the next tile too
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule) > target.shared_memory_per_block) --schedule.stages;
   return schedule;

@@ -222,14 +222,15 @@ Reason verify_fragments(const ContractSchedule& schedule, TileElement element) {
 Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const ContractParts parts = contract_parts(kernel);
-  const TileElement element = tile_element(kernel, parts.contract, target);
-  if (!element.tensor_cores || size_of(element.dtype) != 2) return "warpgroups multiply f16 and bf16";
+  const TileElement element = warpgroup_element(kernel, parts, target);
+  if (!element.tensor_cores || size_of(element.dtype) > 2) return "warpgroups multiply f16, bf16 and f8";
   const auto check_feed = [&](Feed feed, const OperandPart& part) {
     return feed == Feed::boxes ? why_not_boxed(kernel, part, parts.batch, element.dtype) : Reason();
   };
   if (Reason why = check_feed(schedule.feed_a, parts.a); !why.empty()) return why;
   if (Reason why = check_feed(schedule.feed_b, parts.b); !why.empty()) return why;
   const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
+  if (by_threads && is_f8(element.dtype)) return "operands of f8 come in boxes";
   if (schedule.producers < 1 || schedule.producers > (by_threads && schedule.consumers == 2 ? 2 : 1))
     return "one warpgroup brings operands, or two where they are threads beside two that multiply";
   const auto along_depth = [&](Feed feed, const OperandPart& part) {
@@ -251,7 +252,7 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
                                          : by_threads || schedule.consumers > 2 ? kMostSums
                                                                                 : kMostSumsOfWarpgroups))
     return "the sums of a thread exceed its registers";
-  if (schedule.tile_k != 64) return "a step of the depth is 128 bytes";
+  if (schedule.tile_k * size_of(element.dtype) != 128) return "a step of the depth is 128 bytes";
   if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";
   if (schedule.cluster != 1 && schedule.cluster != 2) return "a cluster has one block or two";
   if (schedule.cluster > 1 && (by_threads || !target.may.clusters)) return "blocks of a cluster share boxes";

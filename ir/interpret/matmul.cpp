@@ -5,6 +5,7 @@
 
 #include "ir/graph/check.h"
 #include "ir/interpret/interpreter.h"
+#include "ir/ops/contraction.h"
 #include "ir/ops/formats.h"
 
 namespace tenon::ir {
@@ -188,10 +189,19 @@ bool is_whole(const Array& x, double& largest) {
 }
 
 // The products of whole numbers so small that f32 adds them up exactly in any order need no disturbance.
-bool multiplies_exactly(const Step& step, std::int64_t k, DType compute) {
+bool multiplies_exactly(const Step& step, std::int64_t k, double roundoff) {
   double a = 0, b = 0;
-  return is_whole(step.operand(0), a) && is_whole(step.operand(1), b) &&
-         a * b * static_cast<double>(k) * unit_roundoff(compute) <= 1;
+  return is_whole(step.operand(0), a) && is_whole(step.operand(1), b) && a * b * static_cast<double>(k) * roundoff <= 1;
+}
+
+// By how much of |row| |column| tensor cores may miss a product of f8 operands as they are stored: they cut each sum of
+// 32 products to 13 bits, and sums within a block add up such errors.
+double error_of_f8(const Step& step, std::int64_t k) {
+  const std::int64_t asked = step.node.attrs.get_or<std::int64_t>("block", 0);
+  if (!may_multiply_f8(step.operand(0).dtype, step.operand(1).dtype, step.result_dtype(), asked)) return 0;
+  constexpr double kCut = 0x1p-13;  // four of them, of which a comparison's factor of 4 allows for
+  const std::int64_t terms = std::min(k, std::max(kBlockOfF8, asked));
+  return kCut * static_cast<double>(terms) / kBlockOfF8;
 }
 
 // sum |a||b| of one result.
@@ -209,7 +219,8 @@ double sum_of_magnitudes(const Step& step, const Product& p, const Task& task, s
 void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
   const Array &a = step.operand(0), &b = step.operand(1);
   const DType compute = compute_type(a.dtype);
-  const bool exact = multiplies_exactly(step, p.k, compute);
+  const double of_f8 = error_of_f8(step, p.k);
+  const bool exact = multiplies_exactly(step, p.k, std::max(of_f8, unit_roundoff(compute)));
   const double chance = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(p.k, 1)));
   const double largest = real_format(compute).largest;
   std::vector<double> columns(static_cast<std::size_t>(p.n));
@@ -235,8 +246,8 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
           if (sum < norms) norms = sum;  // not where it is NaN
         }
         const double partial = std::max(std::fabs(c), norms * chance);
-        c = step.numerics.settle_within(result.dtype, c,
-                                        exact ? 0 : Numerics::sum_error(compute, p.k, norms, partial, p.k), at);
+        const double error = Numerics::sum_error(compute, p.k, norms, partial, p.k) + of_f8 * norms;
+        c = step.numerics.settle_within(result.dtype, c, exact ? 0 : error, at);
       }
     }
   }

@@ -21,4 +21,8 @@ ContractionElement contraction_element(DType a, DType b, DType result, bool tf32
   return {DType::f32, tf32 && device.tf32};
 }
 
+bool may_multiply_f8(DType a, DType b, DType result, std::int64_t block) {
+  return is_f8(a) && is_f8(b) && (block > 0 || (is_real(result) && size_of(result) == 2));
+}
+
 }  // namespace tenon::ir

@@ -2,6 +2,8 @@
 // generator both ask here.
 #pragma once
 
+#include <cstdint>
+
 #include "tenon/dtype.h"
 
 namespace tenon::ir {
@@ -20,5 +22,11 @@ struct ContractionElement {
 
 /// Of operands `a` and `b`; `tf32`: whether f32 may be rounded.
 ContractionElement contraction_element(DType a, DType b, DType result, bool tf32, const TensorCores& device);
+
+/// The terms that tensor cores add up where `block` of a matmul of f8 does not say how many.
+constexpr std::int64_t kBlockOfF8 = 128;
+/// Whether tensor cores may multiply operands of f8 as they are stored. They keep some 13 bits of a sum then, so that a
+/// total gets those of a block: enough for results of 16 bits, or where `block` of the matmul asks for it.
+bool may_multiply_f8(DType a, DType b, DType result, std::int64_t block);
 
 }  // namespace tenon::ir

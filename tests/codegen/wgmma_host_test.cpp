@@ -27,6 +27,18 @@ TEST(Warpgroups, MultiplyInF16) {
   expect_product(c, "tile_m=64 tile_n=96 consumers=1 stages=2");
 }
 
+// As they are stored, in lines of 128 elements; the left one may be of another kind than the right one.
+TEST(Warpgroups, MultiplyF8) {
+  MatmulCase c = any_size(8, 16);
+  c.name = "f8", c.a = DType::f8e4m3, c.b = DType::f8e5m2, c.out = DType::bf16;
+  c.b_transposed = c.epilogue = true;
+  c.bindings = {{{"b", 2}, {"m", 104}, {"n", 72}, {"k", 400}}, {{"b", 1}, {"m", 64}, {"n", 8}, {"k", 16}}};
+  expect_product(c, "tile_m=64 tile_n=96 tile_k=128 consumers=1 stages=3 block_steps=1");
+  expect_product(c, "tile_m=128 tile_n=128 tile_k=128 stages=2 block_steps=2 cluster=2");
+  expect_product(c, "tile_m=64 tile_n=64 tile_k=128 turns stages=3");
+  expect_product(c, "tile_m=64 tile_n=64 tile_k=128 consumers=1 stages=4 parts=3");
+}
+
 TEST(Warpgroups, WriteZerosWhereThereIsNoDepth) {
   MatmulCase c = any_size(8, 8);
   c.name = "no_depth", c.epilogue = true;

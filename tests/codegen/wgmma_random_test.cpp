@@ -49,14 +49,19 @@ class Draw {
 MatmulCase random_product(Draw& draw) {
   const bool boxed = draw.up_to(2) > 0;
   const auto divisor_n = boxed ? 8 : draw.one_of<std::int64_t>({1, 2, 4, 8});
-  const auto divisor_k = boxed ? 8 : draw.one_of<std::int64_t>({1, 2, 4, 8});
+  const bool f8 = boxed && draw.up_to(3) == 0;
+  const auto divisor_k = f8 ? 16 : boxed ? 8 : draw.one_of<std::int64_t>({1, 2, 4, 8});
   MatmulCase c = any_size(divisor_n, divisor_k);
   c.a = c.b = draw.one_of({DType::bf16, DType::f16});
   c.out = draw.one_of({c.a, DType::f32});
   c.a_transposed = draw.flip(), c.b_transposed = draw.flip();
+  if (f8) {
+    c.a = draw.one_of({DType::f8e4m3, DType::f8e5m2}), c.b = draw.one_of({DType::f8e4m3, DType::f8e5m2});
+    c.out = DType::bf16, c.a_transposed = false, c.b_transposed = true;
+  }
   c.epilogue = draw.flip(), c.prologue = draw.up_to(4) == 0;
   c.name = fmt::format("{}{} of {}{}{} n % {} k % {}", c.a_transposed ? "T" : "N", c.b_transposed ? "T" : "N",
-                       c.a == DType::f16 ? "f16" : "bf16", c.prologue ? " prologue" : "", c.epilogue ? " epilogue" : "",
+                       name_of(c.a), c.prologue ? " prologue" : "", c.epilogue ? " epilogue" : "",
                        divisor_n, divisor_k);
   c.bindings.clear();
   const auto multiple = [&](std::int64_t divisor, std::int64_t least, std::int64_t most) {
@@ -73,7 +78,7 @@ MatmulCase random_product(Draw& draw) {
 ContractSchedule random_schedule(Draw& draw) {
   ContractSchedule schedule;
   schedule.loop = codegen::MainLoop::wgmma;
-  schedule.tile_k = 64;
+  schedule.tile_k = draw.one_of({64, 128});
   schedule.tile_m = draw.one_of({64, 64, 64, 128, 128, 192, 256});
   schedule.tile_n = draw.one_of({32, 64, 64, 96, 128, 128, 160, 256});
   schedule.consumers = draw.one_of({1, 1, 2, 2, 2, 3});

@@ -6,19 +6,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "ir/ops/formats.h"
 
 namespace tenon::test {
 namespace {
 
-constexpr int kRows = 64, kDepth = 16;
-constexpr unsigned kLine = 128;  // bytes
+constexpr int kRows = 64;
+constexpr unsigned kLine = 128, kStep = 32;  // bytes: of a line, of a product's step of the depth
 
-// An operand in shared memory (PTX ISA, "Matrix descriptor" and "Strides"), of 2-byte elements.
+// An operand in shared memory (PTX ISA, "Matrix descriptor" and "Strides"), of elements of 1 or 2 bytes.
 class Operand {
  public:
-  Operand(std::uint64_t descriptor, bool across) : across_(across) {
+  Operand(std::uint64_t descriptor, DType type, bool across)
+      : size_(static_cast<unsigned>(size_of(type))), type_(type), across_(across) {
     const auto field = [&](int first) { return static_cast<unsigned>(descriptor >> first & 0x3fff) << 4; };
     start_ = field(0), leading_ = field(16), stride_ = field(32);
     swizzle_ = static_cast<int>(descriptor >> 62);
@@ -27,20 +29,25 @@ class Operand {
   std::string why_not() const {
     if (swizzle_ != 1) return fmt::format("swizzle mode {}: only lines of 128 bytes are known here", swizzle_);
     if (base_offset_ != 0) return "patterns begin at multiples of 1024 bytes";
+    if (size_ != 2 && across_) return "8-bit elements lie along the depth";
     return {};
   }
   // Of an element: row of a or column of b, and depth.
   unsigned address(int outer, int depth) const {
     const auto at = [](int x, unsigned unit) { return static_cast<unsigned>(x) * unit; };
     const unsigned straight =
-        across_ ? start_ + at(outer / 64, leading_) + at(depth / 8, stride_) + at(depth % 8, kLine) + at(outer % 64, 2)
-                : start_ + at(outer / 8, stride_) + at(outer % 8, kLine) + at(depth, 2);
+        across_ ? start_ + at(outer / 64, leading_) + at(depth / 8, stride_) + at(depth % 8, kLine) + at(outer % 64, size_)
+                : start_ + at(outer / 8, stride_) + at(outer % 8, kLine) + at(depth, size_);
     return straight ^ (straight >> 7 & 7) << 4;
   }
+  int depth() const { return static_cast<int>(kStep / size_); }
+  unsigned size() const { return size_; }
+  DType type() const { return type_; }
 
  private:
-  unsigned start_, leading_, stride_;
+  unsigned start_, leading_, stride_, size_;
   int swizzle_, base_offset_;
+  DType type_;
   bool across_;
 };
 
@@ -50,25 +57,23 @@ std::size_t place_of(int thread, int i, int columns) {
   return static_cast<std::size_t>(row * columns + i / 4 * 8 + lane % 4 * 2 + i % 2);
 }
 
-// All 2-byte numbers, as f32.
-const std::vector<float>& numbers(bool bf16) {
-  const auto make = [](DType dtype) {
-    std::vector<float> all;
-    for (std::uint64_t bits = 0; bits < 1 << 16; ++bits)
+// All numbers of a dtype of 1 or 2 bytes, as f32.
+const std::vector<float>& numbers(DType dtype) {
+  static std::map<DType, std::vector<float>> known;
+  std::vector<float>& all = known[dtype];
+  if (all.empty())
+    for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 8 * size_of(dtype); ++bits)
       all.push_back(static_cast<float>(ir::decode_real(dtype, bits)));
-    return all;
-  };
-  static const std::vector<float> of_bf16 = make(DType::bf16), of_f16 = make(DType::f16);
-  return bf16 ? of_bf16 : of_f16;
+  return all;
 }
 
-std::vector<float> read(SharedMemory& memory, const Operand& operand, int outer, bool bf16) {
-  const std::vector<float>& value = numbers(bf16);
-  std::vector<float> elements(static_cast<std::size_t>(outer * kDepth));
+std::vector<float> read(SharedMemory& memory, const Operand& operand, int outer) {
+  const std::vector<float>& value = numbers(operand.type());
+  std::vector<float> elements(static_cast<std::size_t>(outer * operand.depth()));
   for (int i = 0; i < outer; ++i)
-    for (int k = 0; k < kDepth; ++k) {
-      std::uint16_t bits;
-      std::memcpy(&bits, memory.at(operand.address(i, k)), sizeof(bits));
+    for (int k = 0; k < operand.depth(); ++k) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, memory.at(operand.address(i, k)), operand.size());
       elements[static_cast<std::size_t>(k * outer + i)] = value[bits];
     }
   return elements;
@@ -137,10 +142,10 @@ std::string Products::check_operands(const Product& product, bool running) const
   const auto check = [&](const char* name, const Operand& operand, int outer) -> std::string {
     if (std::string why = operand.why_not(); !why.empty()) return fmt::format("operand {}: {}", name, why);
     for (int i = 0; i < outer; ++i)
-      for (int k = 0; k < kDepth; ++k) {
+      for (int k = 0; k < operand.depth(); ++k) {
         const unsigned address = operand.address(i, k);
         const auto where = [&] { return fmt::format("element ({}, {}) of operand {}, at {}", i, k, name, address); };
-        if (!memory_.contains(address, 2)) return where() + ": outside of the block's memory";
+        if (!memory_.contains(address, operand.size())) return where() + ": outside of the block's memory";
         if (!memory_.readable(address))
           return where() + (running ? ", changes before the product has run: " : " is not there: ") +
                  memory_.why_unreadable(address);
@@ -149,21 +154,23 @@ std::string Products::check_operands(const Product& product, bool running) const
       }
     return {};
   };
-  if (std::string why = check("a", Operand(call.a, call.across_a), kRows); !why.empty()) return why;
-  return check("b", Operand(call.b, call.across_b), call.columns);
+  if (std::string why = check("a", Operand(call.a, call.type_a, call.across_a), kRows); !why.empty()) return why;
+  return check("b", Operand(call.b, call.type_b, call.across_b), call.columns);
 }
 
 std::string Products::run_next() {
   Product& product = products_[done_ - first_];
   if (std::string why = check_operands(product, true); !why.empty()) return why;
   const ProductCall& call = product.call;
-  const std::vector<float> a = read(memory_, Operand(call.a, call.across_a), kRows, call.bf16);
-  const std::vector<float> b = read(memory_, Operand(call.b, call.across_b), call.columns, call.bf16);
+  const Operand operand_a(call.a, call.type_a, call.across_a);
+  const std::vector<float> a = read(memory_, operand_a, kRows);
+  const std::vector<float> b = read(memory_, Operand(call.b, call.type_b, call.across_b), call.columns);
+  const auto depth = static_cast<std::size_t>(operand_a.depth());
   const auto columns = static_cast<std::size_t>(call.columns);
   if (!call.add) std::fill(product.sums->values.begin(), product.sums->values.end(), 0.0f);
   for (std::size_t row = 0; row < kRows; ++row) {
     float* const sums = product.sums->values.data() + row * columns;
-    for (std::size_t k = 0; k < kDepth; ++k) {
+    for (std::size_t k = 0; k < depth; ++k) {
       const float x = a[k * kRows + row];
       const float* const line = b.data() + k * columns;
       for (std::size_t column = 0; column < columns; ++column) sums[column] += x * line[column];

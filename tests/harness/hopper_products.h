@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tenon/dtype.h"
 #include "tests/harness/hopper_memory.h"
 
 namespace tenon::test {
@@ -19,7 +20,8 @@ struct ProductCall {
   std::uint64_t a = 0, b = 0;  ///< descriptors
   bool add = false;
   int columns = 0;
-  bool bf16 = false, across_a = false, across_b = false;
+  DType type_a = DType::bf16, type_b = DType::bf16;
+  bool across_a = false, across_b = false;
 
   bool operator==(const ProductCall&) const = default;
 };

@@ -32,9 +32,10 @@ struct Hopper {
   virtual void publish_writes() = 0;
 
   virtual void begin_products() = 0;
-  /// m64n`columns`k16; `type`: "bf16" or "f16"; `across`: the operand's lines do not run along the depth.
+  /// m64n`columns`, 32 bytes of the depth; types: "bf16", "f16", "e4m3", "e5m2"; `across`: the operand's lines do not
+  /// run along the depth.
   virtual void multiply(float* sums, unsigned long long a, unsigned long long b, bool add, int columns,
-                        const char* type, bool across_a, bool across_b) = 0;
+                        const char* type_a, const char* type_b, bool across_a, bool across_b) = 0;
   virtual void commit_products() = 0;
   virtual void wait_products(int pending) = 0;
 

@@ -13,11 +13,12 @@ namespace {
 // The product's shape, types and transpositions stand in its text.
 void replace_product(std::string& text) {
   static const std::regex pattern(
-      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(b?f16)\.b?f16[^;]*, p, 1, 1, ([01]), ([01]); \})");
+      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.f32\.(\w+)\.(\w+)[^;]*, p, 1, 1(?:, ([01]), ([01]))?; \})");
   std::smatch found;
   if (!std::regex_search(text, found, pattern)) return;
-  const std::string call = fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", {}, {});", found[1].str(),
-                                       found[2].str(), found[3].str(), found[4].str());
+  const auto across = [&](std::size_t i) { return found[i].matched ? found[i].str() : "0"; };
+  const std::string call = fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});", found[1].str(),
+                                       found[2].str(), found[3].str(), across(4), across(5));
   replace_asm(text, "{ .reg .pred p; setp.ne.b32 p, ", {call});
 }
 

@@ -12,8 +12,8 @@ namespace tenon::codegen::cuda {
 namespace {
 
 // ", 16": how many steps of the depth are a block. Empty where there is one.
-std::string steps_of_block(const Kernel& kernel, InstrId contract, int step) {
-  const int terms = block_terms(kernel, contract);
+std::string steps_of_block(const Kernel& kernel, InstrId contract, TileElement element, int step) {
+  const int terms = block_terms(kernel, contract, element);
   return terms > 0 ? fmt::format(", {}", std::max(1, terms / step)) : std::string();
 }
 
@@ -68,7 +68,7 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   emit_result(out, kernel, parts, element);
   out.line(fmt::format("contract_stream<{}, {}, {}, {}, {}, {}, {}{}>(", tile_type(element), wide, few,
                        schedule.warps_k, schedule.tile_k / kChunk, rows, index,
-                       steps_of_block(kernel, parts.contract, kChunk)));
+                       steps_of_block(kernel, parts.contract, element, kChunk)));
   out.line(fmt::format("    shared, matrix, few, out, ({0})tile.{1} * {2}, ({0})tile.{3} * {4}, {5}, {6}, {7});", index,
                        rows ? "n" : "m", wide, rows ? "m" : "n", few, dim_text(extent(rows ? parts.n : parts.m), names),
                        dim_text(extent(rows ? parts.m : parts.n), names), dim_text(extent(parts.k), names)));
@@ -107,7 +107,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
   out.line(
-      fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, schedule.tile_k))));
+      fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k))));
   out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
                        schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));

@@ -11,9 +11,9 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kLine = 64;  // elements of 16 bits in a line of shared memory, 128 bytes
+constexpr int kLineBytes = 128;  // of shared memory
 
-// How a block asks for its part of an operand's tile: `lines` of the tile lie along the depth, or boxes of 64 across
+// How a block asks for its part of an operand's tile: lines of the tile lie along the depth, or boxes of one line across
 // it.
 struct Tile {
   std::string name;  // "a"
@@ -30,8 +30,9 @@ TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, const Tile& 
                 .strides = access.strides,
                 .box = std::vector<int>(access.axes.size(), 1),
                 .swizzle_bytes = 128};
-  map.box[0] = kLine;
-  map.box[1] = access.along_depth ? tile.outer / tile.shared : kLine;
+  const int line = kLineBytes / static_cast<int>(size_of(map.dtype));
+  map.box[0] = line;
+  map.box[1] = access.along_depth ? tile.outer / tile.shared : line;
   return map;
 }
 
@@ -64,11 +65,12 @@ void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, co
       call("to + part * 128", fmt::format("({} + part)", outer));
     }
   } else {
+    constexpr int kLine = kLineBytes / 2;  // of elements of 16 bits: others lie along the depth
     const int boxes = tile.outer / kLine / tile.shared;
     out.unrolled("j", boxes);
     out.line(tile.shared == 1 ? std::string("const int box = j;")
                               : fmt::format("const int box = (int)cluster_rank() * {} + j;", boxes));
-    call(fmt::format("to + box * {}", kLine * 128), fmt::format("({} + box * {})", outer, kLine));
+    call(fmt::format("to + box * {}", kLine * kLineBytes), fmt::format("({} + box * {})", outer, kLine));
     out.close();
   }
   out.close("};");
@@ -93,20 +95,26 @@ void emit_fill(Writer& out, const Kernel& kernel, const ContractParts& parts, co
   out.close("};");
 }
 
-// The product of 64 rows, one step of 16 along the depth (PTX ISA: wgmma.mma_async).
-void emit_multiply(Writer& out, const std::string& type, int columns, bool across_a, bool across_b) {
+// PTX calls f8e4m3 "e4m3".
+std::string_view type_of_product(DType dtype) { return name_of(dtype).substr(is_f8(dtype) ? 2 : 0); }
+
+// The product of 64 rows, one step of 32 bytes along the depth (PTX ISA: wgmma.mma_async). Operands of 8 bits have no
+// transposition.
+void emit_multiply(Writer& out, DType a, DType b, int columns, bool across_a, bool across_b) {
   const int sums = columns / 2;
   out.open(fmt::format("const auto multiply = [](float (&d)[{}], u64 a, u64 b, bool add) {{", sums));
   out.line("asm volatile(");
   out.line(fmt::format("    \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"", sums + 2));
-  out.line(fmt::format("    \"wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {{\"", columns, type, type));
+  out.line(fmt::format("    \"wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {{\"", columns, 32 / size_of(a),
+                       type_of_product(a), type_of_product(b)));
   constexpr int kInLine = 16;
   for (int i = 0; i < sums; i += kInLine) {
     std::string line;
     for (int j = i; j < std::min(i + kInLine, sums); ++j) line += fmt::format("%{}{}", j, j + 1 < sums ? ", " : "");
     out.line("    \"" + line + "\"");
   }
-  out.line(fmt::format("    \"}}, %{}, %{}, p, 1, 1, {:d}, {:d}; }}\"", sums, sums + 1, across_a, across_b));
+  const std::string ways = size_of(a) == 2 ? fmt::format(", {:d}, {:d}", across_a, across_b) : "";
+  out.line(fmt::format("    \"}}, %{}, %{}, p, 1, 1{}; }}\"", sums, sums + 1, ways));
   for (int i = 0; i < sums; i += kInLine / 2) {
     std::string line;
     for (int j = i; j < std::min(i + kInLine / 2, sums); ++j)
@@ -122,7 +130,7 @@ void emit_multiply(Writer& out, const std::string& type, int columns, bool acros
 Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
   const ContractParts parts = contract_parts(kernel);
-  const TileElement element = tile_element(kernel, parts.contract, target);
+  const TileElement element = warpgroup_element(kernel, parts, target);
   const Tile tile_a{"a", 0, schedule.tile_m, 1};
   const Tile tile_b{"b", schedule.feed_a == Feed::boxes ? 1 : 0, schedule.tile_n, schedule.cluster};
   const Names names = names_of(kernel);
@@ -150,7 +158,10 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   };
   const bool along_depth_a = feed(schedule.feed_a, parts.a, tile_a);
   const bool along_depth_b = feed(schedule.feed_b, parts.b, tile_b);
-  emit_multiply(out, element.dtype == DType::f16 ? "f16" : "bf16", schedule.tile_n, !along_depth_a, !along_depth_b);
+  const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
+    return is_f8(element.dtype) ? kernel.instr(part.value).dtype : element.dtype;
+  };
+  emit_multiply(out, multiplied(parts.a), multiplied(parts.b), schedule.tile_n, !along_depth_a, !along_depth_b);
   out.open("const auto with_result = [&](u32 batch, const auto& use) {");
   decode_batch(out, kernel, parts.batch, "batch");
   emit_result_ahead(out, kernel, parts, element);
