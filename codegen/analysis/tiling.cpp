@@ -48,7 +48,8 @@ TileElement warpgroup_element(const Kernel& kernel, const ContractParts& parts, 
     return box && box->along_depth ? kernel.operands[static_cast<std::size_t>(box->operand)].dtype : DType::f32;
   };
   const DType a = stored(parts.a), b = stored(parts.b);
-  if (!element.tensor_cores || !target.may.wgmma || !ir::may_multiply_f8(a, b, instr.dtype, instr.block)) return element;
+  if (!element.tensor_cores || !target.may.wgmma || !ir::may_multiply_f8(a, b, instr.dtype, instr.block))
+    return element;
   return {a, true};
 }
 

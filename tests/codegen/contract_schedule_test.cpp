@@ -34,7 +34,7 @@ TEST(ContractSchedules, FewRowsAndManyHaveKernelsOfTheirOwnInOneExecutable) {
 
 TEST(ContractSchedules, RowsOfOneClassShareAKernel) {
   static const ir::Plan plan =
-      ir::make_plan(ir::parse("graph g(x: bf16[m, 64], w: bf16[64, 32]) { y = matmul(x, w) return y }"), {});
+      ir::make_plan(ir::parse("graph g(x: bf16[m, 64], w: bf16[64, 32]) { y = matmul(x, w); return y }"), {});
   const auto key = [&](std::int64_t m) { return specialize(plan, {{"m", m}}).key(); };
   EXPECT_EQ(key(3), key(15));
   EXPECT_EQ(key(513), key(8191));
@@ -45,7 +45,7 @@ TEST(ContractSchedules, RowsOfOneClassShareAKernel) {
 // A size that no product's result has decides nothing.
 TEST(ContractSchedules, TheDepthOfAProductIsNoClassOfSizes) {
   static const ir::Plan plan =
-      ir::make_plan(ir::parse("graph g(x: bf16[64, k], w: bf16[k, 32]) { y = matmul(x, w) return y }"), {});
+      ir::make_plan(ir::parse("graph g(x: bf16[64, k], w: bf16[k, 32]) { y = matmul(x, w); return y }"), {});
   EXPECT_EQ(specialize(plan, {{"k", 3}}).key(), specialize(plan, {{"k", 8191}}).key());
 }
 

@@ -60,9 +60,9 @@ MatmulCase random_product(Draw& draw) {
     c.out = DType::bf16, c.a_transposed = false, c.b_transposed = true;
   }
   c.epilogue = draw.flip(), c.prologue = draw.up_to(4) == 0;
-  c.name = fmt::format("{}{} of {}{}{} n % {} k % {}", c.a_transposed ? "T" : "N", c.b_transposed ? "T" : "N",
-                       name_of(c.a), c.prologue ? " prologue" : "", c.epilogue ? " epilogue" : "",
-                       divisor_n, divisor_k);
+  c.name =
+      fmt::format("{}{} of {}{}{} n % {} k % {}", c.a_transposed ? "T" : "N", c.b_transposed ? "T" : "N", name_of(c.a),
+                  c.prologue ? " prologue" : "", c.epilogue ? " epilogue" : "", divisor_n, divisor_k);
   c.bindings.clear();
   const auto multiple = [&](std::int64_t divisor, std::int64_t least, std::int64_t most) {
     return divisor * (least + draw.up_to(most / divisor - least));

@@ -210,10 +210,7 @@ class Cluster final : public Hopper {
   void multiply(float* sums, unsigned long long a, unsigned long long b, bool add, int columns, const char* type_a,
                 const char* type_b, bool across_a, bool across_b) override {
     const auto dtype = [](std::string_view type) {
-      return type == "e4m3"   ? DType::f8e4m3
-             : type == "e5m2" ? DType::f8e5m2
-             : type == "f16"  ? DType::f16
-                              : DType::bf16;
+      return type == "e4m3" ? DType::f8e4m3 : type == "e5m2" ? DType::f8e5m2 : type == "f16" ? DType::f16 : DType::bf16;
     };
     const ProductCall call{a, b, add, columns, dtype(type_a), dtype(type_b), across_a, across_b};
     check(products().multiply(thread() % kWarpgroup, sums, call));

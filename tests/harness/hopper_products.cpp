@@ -35,9 +35,9 @@ class Operand {
   // Of an element: row of a or column of b, and depth.
   unsigned address(int outer, int depth) const {
     const auto at = [](int x, unsigned unit) { return static_cast<unsigned>(x) * unit; };
-    const unsigned straight =
-        across_ ? start_ + at(outer / 64, leading_) + at(depth / 8, stride_) + at(depth % 8, kLine) + at(outer % 64, size_)
-                : start_ + at(outer / 8, stride_) + at(outer % 8, kLine) + at(depth, size_);
+    const unsigned straight = across_ ? start_ + at(outer / 64, leading_) + at(depth / 8, stride_) +
+                                            at(depth % 8, kLine) + at(outer % 64, size_)
+                                      : start_ + at(outer / 8, stride_) + at(outer % 8, kLine) + at(depth, size_);
     return straight ^ (straight >> 7 & 7) << 4;
   }
   int depth() const { return static_cast<int>(kStep / size_); }

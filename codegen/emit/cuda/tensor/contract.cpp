@@ -106,8 +106,8 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   emit_operand(out, kernel, "a", parts.a, element, a);
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
-  out.line(
-      fmt::format("{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k))));
+  out.line(fmt::format(
+      "{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k))));
   out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
                        schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));

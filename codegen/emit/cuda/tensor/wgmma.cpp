@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kLineBytes = 128;  // of shared memory
 
-// How a block asks for its part of an operand's tile: lines of the tile lie along the depth, or boxes of one line across
-// it.
+// How a block asks for its part of an operand's tile: lines of the tile lie along the depth, or boxes of one line
+// across it.
 struct Tile {
   std::string name;  // "a"
   int map = 0;
