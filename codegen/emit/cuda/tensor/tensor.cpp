@@ -130,7 +130,7 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
 void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
   const Names names = names_of(kernel);
   const int vector = epilogue_vector(kernel, parts.n, 8);
-  const Lanes lanes{.axis = parts.n, .vector = vector};
+  const Lanes lanes{.axis = parts.n, .vector = vector}, one{.axis = parts.n, .vector = 1};
   const ReadAhead ahead = read_ahead(kernel, parts, lanes);
   const std::string type = index_type(kernel);
   const std::string place = fmt::format("{0} {1}, {0} {2}", type, names.axes[static_cast<std::size_t>(parts.m)],
@@ -144,7 +144,7 @@ void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& p
   out.open(fmt::format("const auto get = [&]({}) {{", place));
   out.line("loads loaded;");
   for (const InstrId id : ahead.loads)
-    emit_load_into(out, kernel, id, single(id) ? Lanes{} : lanes, names, {}, fmt::format("loaded.x{}", id));
+    emit_load_into(out, kernel, id, single(id) ? one : lanes, names, {}, fmt::format("loaded.x{}", id));
   out.line("return loaded;");
   out.close("};");
   out.open(fmt::format("const auto touch = [&]({}) {{", place));
