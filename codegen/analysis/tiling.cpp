@@ -26,7 +26,8 @@ int widest_load(const Kernel& kernel, const OperandPart& part, int axis, int lim
     if (instr.kind != InstrKind::load || !varies(kernel, id, axis)) continue;
     const int bytes = static_cast<int>(size_of(stored_dtype(kernel, instr)));
     for (int vector = std::min(whole, 16 / bytes); vector > widest; vector /= 2)
-      if (vector_width(instr.access, axis, vector, kernel) == vector) widest = vector;
+      if (vector_width(instr.access, axis, vector, kernel) == vector || shared_elements(instr.access, axis, vector, kernel))
+        widest = vector;
   }
   return widest;
 }

@@ -68,6 +68,38 @@ int width_for(std::int64_t aligned, int vector, const Access& access, const Kern
   return width;
 }
 
+// c where index(axis + j) - index(axis) is j / c at multiples of `vector` of `axis`: 1 where it moves as the axis does.
+std::optional<std::int64_t> points_a_step(const Index& index, int axis, int vector, const Kernel& kernel) {
+  std::optional<std::int64_t> points;
+  for (const IndexTerm& term : index.terms()) {
+    const IndexAtom& atom = *term.atom;
+    if (atom_step(atom, axis, vector, kernel) == 0) continue;
+    const bool divided = atom.kind == IndexAtom::Kind::floor_div && atom.divisor.is_constant() &&
+                         vector % atom.divisor.constant() == 0 &&
+                         step_along(atom.operand, axis, vector, kernel) == 1 &&
+                         divisor_of(atom.operand, axis, vector, kernel) % vector == 0;
+    if (points || !divided || !term.coefficient.is(1)) return std::nullopt;
+    points = atom.divisor.constant();
+  }
+  return points;
+}
+
+// The value of `index` at point j of a vector where it follows from j alone: a constant, or one plus (axis + …) mod c.
+std::optional<std::int64_t> value_at(const Index& index, int j, int axis, int vector, const Kernel& kernel) {
+  if (!index.constant().is_constant()) return std::nullopt;
+  std::int64_t value = index.constant().constant();
+  for (const IndexTerm& term : index.terms()) {
+    const IndexAtom& atom = *term.atom;
+    const bool periodic = atom.kind == IndexAtom::Kind::mod && atom.divisor.is_constant() &&
+                          vector % atom.divisor.constant() == 0 &&
+                          step_along(atom.operand, axis, vector, kernel) == 1 &&
+                          divisor_of(atom.operand, axis, vector, kernel) % vector == 0;
+    if (!periodic || !term.coefficient.is_constant()) return std::nullopt;
+    value += term.coefficient.constant() * (j % atom.divisor.constant());
+  }
+  return value;
+}
+
 }  // namespace
 
 std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
@@ -105,6 +137,25 @@ int vector_width(const Access& access, int axis, int vector, const Kernel& kerne
     if (step != 0 && !whole) return 0;
   }
   return width_for(divisor_of(access.offset, axis, vector, kernel), vector, access, kernel);
+}
+
+std::optional<SharedElements> shared_elements(const Access& access, int axis, int vector, const Kernel& kernel) {
+  const auto points = points_a_step(access.offset, axis, vector, kernel);
+  if (vector > 32 || !points || *points < 2) return std::nullopt;
+  SharedElements shared{.points = static_cast<int>(*points)};
+  for (int j = 0; j < vector; ++j) {
+    bool visible = true;
+    for (const Guard& guard : access.guards) {
+      const auto value = value_at(guard.index, j, axis, vector, kernel);
+      if (!value || !guard.bound.is_constant()) return std::nullopt;
+      visible = visible && *value >= 0 && *value < guard.bound.constant();
+    }
+    if (visible) shared.visible |= 1u << j;
+  }
+  for (int first = 0; first < vector; first += shared.points)  // an element that nobody sees may lie outside
+    if ((shared.visible >> first & ((1u << shared.points) - 1)) == 0) return std::nullopt;
+  shared.width = width_for(divisor_of(access.offset, axis, vector, kernel), vector / shared.points, access, kernel);
+  return shared;
 }
 
 int flat_width(const Access& access, int vector, const Kernel& kernel) {

@@ -23,7 +23,17 @@ std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& 
 /// are inside or outside its guards. 0 when it is not so; at most `vector` and 16 bytes.
 int vector_width(const Access& access, int axis, int vector, const Kernel& kernel);
 
-/// The same along the points of the whole domain in row-major order, across the ends of rows: 0 unless the access lies
+/// Elements that neighbouring points share: those of a byte that holds two values, of a picture that is enlarged.
+struct SharedElements {
+  int points = 0;             ///< that share one, a power of two from 2 on
+  int width = 0;              ///< elements that one memory operation may take, as for vector_width
+  std::uint32_t visible = 0;  ///< bit j: the guards hold at point j of a vector
+};
+/// How `vector` points, from a multiple of `vector` along `axis` on, share the elements of `access`: nothing unless point
+/// j has element j / points, and whether a guard holds follows from j alone and holds at a point of each element.
+std::optional<SharedElements> shared_elements(const Access& access, int axis, int vector, const Kernel& kernel);
+
+/// vector_width along the points of the whole domain in row-major order, across the ends of rows: 0 unless the access lies
 /// like the domain, at a distance. The first point is a multiple of `vector`.
 int flat_width(const Access& access, int vector, const Kernel& kernel);
 

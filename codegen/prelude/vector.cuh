@@ -28,6 +28,16 @@ __device__ __forceinline__ void store(T* __restrict__ p, const pack<T, N>& x) {
   }
 }
 
+//@ spread
+// Element j / points of x at place j, or zero where bit j of `visible` is not set.
+template <int points, u32 visible, class T, int N>
+__device__ __forceinline__ pack<T, points * N> spread(const pack<T, N>& x) {
+  pack<T, points * N> y;
+#pragma unroll
+  for (int j = 0; j < points * N; ++j) y[j] = (visible >> j & 1) != 0 ? x[j / points] : T{};
+  return y;
+}
+
 //@ load_around
 // The two aligned vectors that hold elements at … at + N - 1 of the `count` at p. `whole`: the count is a multiple of N.
 // Where the second is not there nothing of it is needed; it is the first again.

@@ -246,7 +246,7 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
   if (chosen.loop == MainLoop::stream) {
     for (const int wide : {16, 32, 64})
       for (const int warps : {8, 16})
-        for (const int chunks : {1, 2, 4})
+        for (const int chunks : {1, 2, 4, 8})
           if (wide >= std::min(problem.m, problem.n))
             result.push_back(streamed(kernel, problem, target, wide, warps, chunks));
     result.push_back(chosen);

@@ -32,7 +32,7 @@ constexpr int kWidestColumns = 32;             // of a micro-kernel: two registe
 constexpr int kMostSums = 128;                 // of a thread, in registers
 constexpr int kMostSumsOfWarpgroups = 192;     // beside one warpgroup that asks for boxes
 constexpr int kMostSumsAndTotals = 192;        // beside one warpgroup of producers
-constexpr int kFewSums = 96;                   // beside two warpgroups of producers
+constexpr int kFewSums = 64;                   // beside two warpgroups of producers
 constexpr int kMostStages = 16;                // of operands under way
 constexpr int kMostKeys = 128;                 // of a tile, whose scores are in registers
 

@@ -52,6 +52,14 @@ TEST(PreludeConversions, NarrowRealsAreRoundedAsTheFormatsSay) {
   });
 }
 
+TEST(PreludeConversions, SmallIntegersAreExact) {
+  for (int x = -32768; x < 32768; ++x) {
+    EXPECT_EQ(small_to_f32(static_cast<i8>(x)), static_cast<float>(static_cast<i8>(x)));
+    EXPECT_EQ(small_to_f32(static_cast<u8>(x)), static_cast<float>(static_cast<u8>(x)));
+    EXPECT_EQ(small_to_f32(static_cast<i16>(x)), static_cast<float>(x));
+  }
+}
+
 void expect_value(double expected, float actual) {
   if (std::isnan(expected)) {
     EXPECT_TRUE(std::isnan(actual));

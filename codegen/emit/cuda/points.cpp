@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "codegen/analysis/exact.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/text/definitions.h"
@@ -66,15 +67,31 @@ class PointsEmitter {
     const Instr& instr = kernel_.instr(id);
     if (contains(vectors_, id))
       out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, vector_element(id, j)), comment(instr));
+    else if (casts_small_vector(instr))
+      out_.line(fmt::format("const float v{} = small_to_f32({}, {});", id, vector_name(instr.args[0]), j), comment(instr));
     else
       define(out_, kernel_, id, computed_, names);
+  }
+
+  // A conversion of loaded bytes to a real that holds them: words of them are taken apart as they are converted.
+  bool casts_small_vector(const Instr& instr) const {
+    if (instr.kind != InstrKind::map || instr.op != ir::Op::cast || compute_type(instr.dtype) != DType::f32) return false;
+    const InstrId from = instr.args[0];
+    const Instr& loaded = kernel_.instr(from);
+    return vector() % 4 == 0 && contains(vectors_, from) && loaded.kind == InstrKind::load &&
+           (loaded.dtype == DType::i8 || loaded.dtype == DType::u8) && is_exact_in(kernel_, from, instr.dtype);
+  }
+
+  std::string vector_name(InstrId id) const {
+    const Registers& registers = points_.registers;
+    return contains(registers.held, id) ? fmt::format("{}{}{}", registers.name, id, registers.index)
+                                        : fmt::format("x{}", id);
   }
 
   std::string vector_element(InstrId id, const std::string& j) const {
     const Registers& registers = points_.registers;
     const bool held = contains(registers.held, id);
-    const std::string text =
-        held ? fmt::format("{}{}{}[{}]", registers.name, id, registers.index, j) : fmt::format("x{}[{}]", id, j);
+    const std::string text = fmt::format("{}[{}]", vector_name(id), j);
     const Instr& instr = kernel_.instr(id);
     if (instr.kind == InstrKind::load) return decoded(text, stored_dtype(kernel_, instr.access));
     if (instr.kind == InstrKind::round) return decoded(text, instr.dtype);

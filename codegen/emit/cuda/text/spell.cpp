@@ -34,11 +34,14 @@ std::string integer_literal(std::int64_t value, DType dtype) {
   return std::to_string(value);
 }
 
+bool is_small_integer(DType dtype) { return dtype == DType::i8 || dtype == DType::u8 || dtype == DType::i16; }
+
 // The f32 whose rounding to a narrow real is that of `text`.
 std::string f32_for_rounding(const std::string& text, DType from) {
   if (from == DType::f64) return fmt::format("f64_to_f32_odd({})", text);
   if (is_real(from)) return text;
   if (from == DType::i64 || from == DType::i32) return fmt::format("i64_to_f32_odd({})", text);
+  if (is_small_integer(from)) return fmt::format("small_to_f32({})", text);
   return fmt::format("(float){}", text);
 }
 
@@ -102,6 +105,7 @@ std::string converted(const std::string& text, DType from, DType to) {
   if (compute_type(from) == to) return text;
   if (to == DType::bool_) return parenthesized(text) + " != 0";
   if (is_real(from) && is_integer(to)) return fmt::format("saturate<{}>({})", value_type(to), text);
+  if (is_small_integer(from) && to == DType::f32) return fmt::format("small_to_f32({})", text);
   return fmt::format("({}){}", value_type(to), parenthesized(text));
 }
 
