@@ -246,7 +246,8 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
           if (sum < norms) norms = sum;  // not where it is NaN
         }
         const double partial = std::max(std::fabs(c), norms * chance);
-        const double error = Numerics::sum_error(compute, p.k, norms, partial, p.k) + of_f8 * norms;
+        double error = Numerics::sum_error(compute, p.k, norms, partial, p.k);
+        if (of_f8 > 0) error += of_f8 * norms;  // norms may be infinite
         c = step.numerics.settle_within(result.dtype, c, exact ? 0 : error, at);
       }
     }
