@@ -29,10 +29,13 @@ Verdict compare(const RandomCase& c, const std::vector<ir::HostArray>& actual) {
     if (one.equal || !verdict.same) continue;
     verdict.same = false;
     verdict.kind = "differs";
-    verdict.difference =
-        fmt::format("output {}: {} of {} elements differ, first at {}, error {} times the tolerance (absolute {})",
-                    c.graph.outputs_names[i], one.mismatches, one.elements, one.first_mismatch, one.max_tolerance_ratio,
-                    one.max_abs_error);
+    const ir::HostArray& got = actual[i];
+    const ir::HostArray expected = ir::interpret(c.graph, c.inputs, c.bindings)[i];
+    verdict.difference = fmt::format(
+        "output {}: {} of {} elements differ, error {} times the tolerance (absolute {}); element {}: got "
+        "{:.9g}, expected {:.9g}",
+        c.graph.outputs_names[i], one.mismatches, one.elements, one.max_tolerance_ratio, one.max_abs_error,
+        one.first_mismatch, ir::get_real(got, one.first_mismatch), ir::get_real(expected, one.first_mismatch));
   }
   return verdict;
 }
