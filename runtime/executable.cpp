@@ -112,8 +112,8 @@ Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend
 
 namespace {
 
-// What is kept for the next runs. A server that meets all sizes would otherwise keep kernels without end: six classes for
-// each symbol, and some twenty for one that a product's result has.
+// What is kept for the next runs. A server that meets all sizes would otherwise keep kernels without end: six classes
+// for each symbol, and some twenty for one that a product's result has.
 constexpr std::size_t kMostClasses = 64, kMostRecords = 64;
 
 }  // namespace

@@ -104,7 +104,7 @@ class Product:
         y = self.line(f"matmul({a}, {b}, dtype={result}{block})")
         outputs = []
         for _ in range(draw.choice((0, 1, 1, 2, 3))):
-            step = draw.randrange(8)
+            step = draw.randrange(9)
             if step == 0:
                 y = self.line(f"add({y}, {self.input(result, (n,))})")
             elif step == 1:
@@ -120,8 +120,11 @@ class Product:
                 y = self.line(f"relu({y})")
             elif step == 6:
                 outputs.append(self.line(f"sum({y}, axis={draw.choice((-1, -2))})"))
-            else:
+            elif step == 7:
                 y = self.line(f"softmax({y})")
+            elif result == dtype and not of_f8:  # a gate, and what it scales: the same rows by another matrix
+                scaled = self.line(f"matmul({a}, {self.operand(dtype, (k, n))})")
+                y = self.line(f"mul(sigmoid({y}), {scaled})")
         outputs = list(dict.fromkeys([*outputs, y]))
         head = f"graph product_{seed}({', '.join(self.inputs)}) {{\n"
         return head + "\n".join(self.lines) + f"\n  return {', '.join(outputs)}\n}}\n"

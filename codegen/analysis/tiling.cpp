@@ -26,7 +26,8 @@ int widest_load(const Kernel& kernel, const OperandPart& part, int axis, int lim
     if (instr.kind != InstrKind::load || !varies(kernel, id, axis)) continue;
     const int bytes = static_cast<int>(size_of(stored_dtype(kernel, instr)));
     for (int vector = std::min(whole, 16 / bytes); vector > widest; vector /= 2)
-      if (vector_width(instr.access, axis, vector, kernel) == vector || shared_elements(instr.access, axis, vector, kernel))
+      if (vector_width(instr.access, axis, vector, kernel) == vector ||
+          shared_elements(instr.access, axis, vector, kernel))
         widest = vector;
   }
   return widest;
@@ -78,6 +79,17 @@ TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElemen
   return access;
 }
 
+TileAccess columns_access(const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
+                          TileElement element, const Target& target) {
+  const TileAccess access = tile_access(kernel, part, element, Lines::as_read, target);
+  if (!parts.second) return access;
+  const auto lines = [&](const OperandPart& b) {
+    return tile_access(kernel, b, element, Lines::as_read, target).along_depth;
+  };
+  if (lines(parts.b) == lines(parts.second->b)) return access;
+  return tile_access(kernel, part, element, Lines::as_read, target, 1);  // element by element lines lie along the depth
+}
+
 int block_terms(const Kernel& kernel, InstrId contract, TileElement element) {
   constexpr int kLongDepth = 4096;  // from it on the totals' registers are worth their price
   constexpr int kBlock = 512;
@@ -114,9 +126,10 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
 }
 
 std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule) {
-  constexpr std::int64_t kLine = 128, kBarriers = 16, kSumsOfWarp = 8 * (64 + 8) * 4;
+  constexpr std::int64_t kLine = 128, kBarriers = 16;
+  const std::int64_t sums_of_warp = schedule.products == 1 ? 8 * (64 + 8) * 4 : schedule.products * 8 * (32 + 8) * 4;
   return schedule.stages * (kLine * (schedule.tile_m + schedule.tile_n) + kBarriers) +
-         4 * schedule.consumers * kSumsOfWarp;
+         4 * schedule.consumers * sums_of_warp;
 }
 
 StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,

@@ -31,6 +31,11 @@ Lines contract_lines(TileElement element);
 TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
                        const Target& target, int vector_limit = 16);
 
+/// The same of a matrix that warpgroups multiply and threads bring: b, and with it the second one of a pair, whose
+/// lines run the same way.
+TileAccess columns_access(const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
+                          TileElement element, const Target& target);
+
 /// How many products along the depth tensor cores add up before a total gets their sum, a multiple of 64 (the fewest
 /// that warpgroups multiply), or 0: all of them. What was asked for; else fewer than all for results in 32 bits of a
 /// depth that is known to be long, so that an error does not grow with it, and for f8 as it is stored.

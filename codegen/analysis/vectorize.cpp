@@ -75,8 +75,7 @@ std::optional<std::int64_t> points_a_step(const Index& index, int axis, int vect
     const IndexAtom& atom = *term.atom;
     if (atom_step(atom, axis, vector, kernel) == 0) continue;
     const bool divided = atom.kind == IndexAtom::Kind::floor_div && atom.divisor.is_constant() &&
-                         vector % atom.divisor.constant() == 0 &&
-                         step_along(atom.operand, axis, vector, kernel) == 1 &&
+                         vector % atom.divisor.constant() == 0 && step_along(atom.operand, axis, vector, kernel) == 1 &&
                          divisor_of(atom.operand, axis, vector, kernel) % vector == 0;
     if (points || !divided || !term.coefficient.is(1)) return std::nullopt;
     points = atom.divisor.constant();

@@ -29,12 +29,12 @@ struct SharedElements {
   int width = 0;              ///< elements that one memory operation may take, as for vector_width
   std::uint32_t visible = 0;  ///< bit j: the guards hold at point j of a vector
 };
-/// How `vector` points, from a multiple of `vector` along `axis` on, share the elements of `access`: nothing unless point
-/// j has element j / points, and whether a guard holds follows from j alone and holds at a point of each element.
+/// How `vector` points, from a multiple of `vector` along `axis` on, share the elements of `access`: nothing unless
+/// point j has element j / points, and whether a guard holds follows from j alone and holds at a point of each element.
 std::optional<SharedElements> shared_elements(const Access& access, int axis, int vector, const Kernel& kernel);
 
-/// vector_width along the points of the whole domain in row-major order, across the ends of rows: 0 unless the access lies
-/// like the domain, at a distance. The first point is a multiple of `vector`.
+/// vector_width along the points of the whole domain in row-major order, across the ends of rows: 0 unless the access
+/// lies like the domain, at a distance. The first point is a multiple of `vector`.
 int flat_width(const Access& access, int vector, const Kernel& kernel);
 
 /// Whether `index` at `vector` points from a multiple of `vector` on is c, c + 1, …, and c a multiple of `divisor`:

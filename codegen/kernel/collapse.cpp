@@ -133,9 +133,10 @@ bool merge_one(Kernel& kernel, std::size_t movable) {
 bool join_batch(Kernel& kernel) {
   if (kernel.kernel_class != ir::KernelClass::contract || kernel.axes.size() < 4) return false;
   const std::size_t m = kernel.axes.size() - 3, batch = m - 1;
-  const auto contract = std::find_if(kernel.body.begin(), kernel.body.end(),
-                                     [](const Instr& instr) { return instr.kind == InstrKind::contract; });
-  if (contract == kernel.body.end() || (kernel.instr(contract->args[1]).depends >> batch & 1)) return false;
+  const bool batched_weights = std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    return instr.kind == InstrKind::contract && (kernel.instr(instr.args[1]).depends >> batch & 1) != 0;
+  });
+  if (batched_weights) return false;
   const Dim rows = kernel.axes[m].extent;
   if (rows.is(0)) return false;
   if (rows.is(1)) {  // the batch's number is the row's

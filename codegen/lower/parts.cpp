@@ -93,7 +93,7 @@ std::vector<InstrId> values_of(const std::vector<Factor>& factors) {
 ContractParts contract_parts(const Kernel& kernel) {
   TENON_CHECK(kernel.kernel_class == ir::KernelClass::contract, "not a contract kernel");
   const std::vector<InstrId> contractions = instrs_of_kind(kernel, InstrKind::contract);
-  TENON_CHECK(contractions.size() == 1, "a contract kernel has one contraction");
+  TENON_CHECK(contractions.size() == 1 || contractions.size() == 2, "a contract kernel has one contraction, or a pair");
   TENON_CHECK(instrs_of_kind(kernel, InstrKind::reduce).empty(), "a contract kernel has no reductions");
   ContractParts parts;
   parts.batch = leading_axes(kernel, 3);
@@ -107,7 +107,14 @@ ContractParts contract_parts(const Kernel& kernel) {
   const std::uint64_t batch = bit(parts.m) - 1;
   parts.a = operand_part(kernel, parts.contract, 0, parts.m, parts.k);
   parts.b = operand_part(kernel, parts.contract, 1, parts.n, parts.k);
-  parts.epilogue = epilogue_of(kernel, {parts.contract});
+  if (contractions.size() == 2) {
+    const InstrId second = contractions[1];
+    TENON_CHECK(kernel.instr(second).args[0] == parts.a.value && kernel.instr(second).axes == std::vector<int>{parts.k},
+                "the products of a pair share their rows");
+    parts.second = {second, operand_part(kernel, second, 1, parts.n, parts.k)};
+    check_region(kernel, parts.second->b.region, batch | bit(parts.n) | bit(parts.k), "second operand of the second");
+  }
+  parts.epilogue = epilogue_of(kernel, contractions);
   check_region(kernel, parts.a.region, batch | bit(parts.m) | bit(parts.k), "first operand");
   check_region(kernel, parts.b.region, batch | bit(parts.n) | bit(parts.k), "second operand");
   check_region(kernel, parts.epilogue, batch | bit(parts.m) | bit(parts.n), "epilogue");

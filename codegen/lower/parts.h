@@ -5,6 +5,7 @@
 // A region lists instructions in definition order. An instruction that several regions need is in each of them.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/kernel/kernel.h"
@@ -21,12 +22,21 @@ struct OperandPart {
   int depth = -1;  ///< the axis that the contraction combines
 };
 
+/// The other product of a pair: the same rows by another matrix.
+struct SecondProduct {
+  InstrId contract = -1;
+  OperandPart b;
+};
+
 struct ContractParts {
   std::vector<int> batch;
   int m = -1, n = -1, k = -1;
   InstrId contract = -1;
   OperandPart a, b;
-  Region epilogue;  ///< what the stores need beyond the contraction; varies along batch, m and n only
+  std::optional<SecondProduct> second;
+  Region epilogue;  ///< what the stores need beyond the products; varies along batch, m and n only
+
+  int products() const { return second ? 2 : 1; }
 };
 
 /// The parts of a contract kernel. A body of another form is a defect (of the planner or of lowering).

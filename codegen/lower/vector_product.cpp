@@ -11,7 +11,9 @@ namespace {
 bool has_vector(const Kernel& kernel) {
   if (kernel.kernel_class != ir::KernelClass::contract) return false;
   const auto is_one = [&](std::size_t from_end) { return kernel.axes[kernel.axes.size() - from_end].extent.is(1); };
-  return is_one(3) || is_one(2);  // m, n
+  const auto products = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                      [](const Instr& instr) { return instr.kind == InstrKind::contract; });
+  return products == 1 && (is_one(3) || is_one(2));  // m, n
 }
 
 // In which products are added up.

@@ -92,13 +92,16 @@ __device__ __forceinline__ void fill_boxed(unsigned char* to, const Operand& sou
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
 // multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
 // hands its sums out. Of a tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each
-// tile. The sums of every `block` steps are added to totals (0: there are none). `boxes_a`, `boxes_b`: the operand comes in
-// boxes; `lag`: steps by which copies of threads may be behind (0: they are no asynchronous ones).
+// tile. `products` of the same rows lie side by side in tile_n: each has as many columns. The sums of every `block` steps
+// are added to totals (0: there are none). `boxes_a`, `boxes_b`: the operand comes in boxes; `lag`: steps by which copies
+// of threads may be behind (0: they are no asynchronous ones).
 template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int producers_, int stages_, int cluster_,
-          int parts_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_, int lag_>
+          int parts_, int products_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_,
+          int lag_>
 struct wgmma_tiles {
-  static constexpr int parts = parts_, block = block_;
-  static constexpr int tile_m = tile_m_, tile_n = tile_n_, stages = stages_, cluster = cluster_, lag = lag_;
+  static constexpr int parts = parts_, products = products_, block = block_;
+  static constexpr int tile_m = tile_m_, tile_n = tile_n_, columns = tile_n / products;  // of the result
+  static constexpr int stages = stages_, cluster = cluster_, lag = lag_;
   static constexpr int consumers = consumers_, producers = producers_;
   static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
   static constexpr bool boxes_a = boxes_a_, boxes_b = boxes_b_;
@@ -108,7 +111,7 @@ struct wgmma_tiles {
   static constexpr int blocks = rows / 64;                          // products of 64 rows in a step
   static constexpr int bytes_a = tile_m * 128, bytes_b = tile_n * 128, bytes = bytes_a + bytes_b;  // of a stage
   static constexpr int boxed_bytes = (boxes_a ? bytes_a : 0) + (boxes_b ? bytes_b : 0);
-  static_assert(rows % 64 == 0 && tile_n % 32 == 0, "a warpgroup multiplies 64 rows");
+  static_assert(rows % 64 == 0 && columns % 32 == 0, "a warpgroup multiplies 64 rows");
 
   // Registers of a thread: all have the same at first, 65536 in all.
   static constexpr bool many = blocks * (tile_n / 2) > 128;  // sums of a thread
@@ -119,7 +122,8 @@ struct wgmma_tiles {
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
   static constexpr int block_a = 64 * 128 / 16;
-  static_assert(parts == 1 || (cluster == 1 && !turns), "blocks of a cluster share a tile's depth or what they read");
+  static_assert(parts == 1 || (cluster == 1 && !turns && products == 1),
+                "blocks of a cluster share a tile's depth or what they read");
 };
 
 //@ touch_tile
@@ -162,14 +166,22 @@ struct staged_sums {
   }
 };
 
+//@ sums_of_warp
+// Floats of shared memory for the sums of a warp on their way out.
+__device__ constexpr int sums_of_warp(int products) {
+  return products == 1 ? staged_sums<64>::size : products * staged_sums<32>::size;
+}
+
 //@ hand_out
 // The sums of a warpgroup leave 64 columns at once, or 32, eight rows of each warp after eight, through `mine`, shared
 // memory of the warp, so that lanes have neighbouring columns. What `out` reads is under way eight rows ahead where there
-// are registers for it (`early`). The sums move to the front of their array as they leave: the loop has one body.
-template <int columns, bool early_, class Index, class Result>
-__device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine, Index m0, Index n0, Index m_limit,
-                                         Index n_limit, const Result& out) {
-  constexpr int turn = early_ && columns % 64 == 0 ? 64 : 32, held = turn / 2, vector = Result::vector, per_row = turn / vector;
+// are registers for it (`early`). The sums move to the front of their array as they leave: the loop has one body. Of two
+// `products` those of the same columns leave together.
+template <int columns, int products, bool early_, class Index, class Result>
+__device__ __forceinline__ void hand_out(float (&sum)[products * columns / 2], float* mine, Index m0, Index n0,
+                                         Index m_limit, Index n_limit, const Result& out) {
+  constexpr int turn = products == 1 && early_ && columns % 64 == 0 ? 64 : 32, held = turn / 2, vector = Result::vector;
+  constexpr int per_row = turn / vector;
   constexpr int slots = 8 * per_row / 32;  // vectors of a lane
   constexpr bool early = early_ && vector >= 4;
   using staged = staged_sums<turn>;
@@ -192,8 +204,12 @@ __device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine,
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
-      for (int i = 0; i < held; i += 4)
-        staged::write(mine, lane / 4, i * 2 + lane % 4 * 2, sum[i + half * 2], sum[i + half * 2 + 1]);
+      for (int product = 0; product < products; ++product)
+#pragma unroll
+        for (int i = 0; i < held; i += 4) {
+          const int at = product * (columns / 2) + i + half * 2;
+          staged::write(mine + product * staged::size, lane / 4, i * 2 + lane % 4 * 2, sum[at], sum[at + 1]);
+        }
       __syncwarp();
       loads now[early ? slots : 1];
       if constexpr (early) {
@@ -208,13 +224,21 @@ __device__ __forceinline__ void hand_out(float (&sum)[columns / 2], float* mine,
       for (int slot = 0; slot < slots; ++slot) {
         const Index m = m0 + (Index)(half * 8 + row_of(slot)), n = n0 + (Index)(column + column_of(slot));
         if constexpr (!early) now[0] = read(slot, column, half);
-        if (m < m_limit && n < n_limit)
-          out.put(m, n, staged::template read<vector>(mine, row_of(slot), column_of(slot)), now[early ? slot : 0]);
+        if (m >= m_limit || n >= n_limit) continue;
+        const pack<float, vector> x = staged::template read<vector>(mine, row_of(slot), column_of(slot));
+        if constexpr (products == 1) {
+          out.put(m, n, x, now[early ? slot : 0]);
+        } else {
+          out.put(m, n, x, staged::template read<vector>(mine + staged::size, row_of(slot), column_of(slot)),
+                  now[early ? slot : 0]);
+        }
       }
       __syncwarp();
     }
 #pragma unroll
-    for (int i = 0; i + held < columns / 2; ++i) sum[i] = sum[i + held];
+    for (int product = 0; product < products; ++product)
+#pragma unroll
+      for (int i = product * (columns / 2); i + held < (product + 1) * (columns / 2); ++i) sum[i] = sum[i + held];
   }
 }
 
@@ -252,7 +276,7 @@ __device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles
 #pragma unroll
       for (int j = 0; j < 4; ++j) all[i + j] = total[j];
     }
-    hand_out<turn, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
+    hand_out<turn, 1, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
   }
 }
 
@@ -281,7 +305,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     __syncthreads();
   }
   const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
-  const u32 tiles_n = (u32)((n_limit + (Tiles::tile_n - 1)) / Tiles::tile_n);
+  const u32 tiles_n = (u32)((n_limit + (Tiles::columns - 1)) / Tiles::columns);
   const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / shared_by;
   const Index rank = cluster > 1 ? cluster_rank() : 0, part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
   const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / Tiles::parts;
@@ -304,7 +328,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     if (Tiles::threads || thread == 0) {
       for (u32 number = blockIdx.x / shared_by; number < tiles; number += step) {
         const raster tile = raster_of(number, tiles_m, tiles_n);
-        const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::tile_n;
+        const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::columns;
 #pragma unroll 1
         for (Index k = 0; k < steps; ++k) {
           if (producers > 1) {
@@ -353,9 +377,9 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     if (Tiles::turns) at.advance(group * steps);
     for (u32 number = first + (Tiles::turns ? group : 0) * step; number < tiles; number += skipped * step) {
       const raster tile = raster_of(number, tiles_m, tiles_n);
-      const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::tile_n;
+      const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::columns;
       with_result(tile.batch,
-                  [&](const auto& out) { touch_tile<Tiles::rows, Tiles::tile_n>(m0, n0, m_limit, n_limit, out); });
+                  [&](const auto& out) { touch_tile<Tiles::rows, Tiles::columns>(m0, n0, m_limit, n_limit, out); });
       float sum[Tiles::blocks][Tiles::tile_n / 2];
       float total[Tiles::block > 0 ? Tiles::blocks : 1][Tiles::tile_n / 2] = {};
       if (steps == 0) {
@@ -410,14 +434,15 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
           add_block(sum[block], total[block]);
         }
       }
-      float* const mine = sums + threadIdx.x / 32 * staged_sums<64>::size;
+      float* const mine = sums + threadIdx.x / 32 * sums_of_warp(Tiles::products);
       with_result(tile.batch, [&](const auto& out) {
         if constexpr (Tiles::parts > 1) {
           hand_out_parts<Tiles>(sum, shared, mine, m0, n0, m_limit, n_limit, out);
         } else {
 #pragma unroll
           for (int block = 0; block < Tiles::blocks; ++block)
-            hand_out<Tiles::tile_n, !Tiles::many>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit, out);
+            hand_out<Tiles::columns, Tiles::products, !Tiles::many>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit,
+                                                                    out);
         }
       });
     }

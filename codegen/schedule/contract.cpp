@@ -95,6 +95,7 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
   };
   Problem problem{1, extent(parts.m), extent(parts.n), extent(parts.k)};
   for (int axis : parts.batch) problem.batch *= extent(axis);
+  problem.n *= parts.products();  // side by side
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
   for (const InstrId id : parts.epilogue)
     if ((kernel.instr(id).depends & both) == both)
@@ -115,8 +116,10 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.tile_m = tile.m;
   schedule.tile_n = tile.n;
   schedule.tile_k = static_cast<int>(128 / size_of(element.dtype));
+  schedule.products = parts.products();
   schedule.feed_a = feed(parts.a);
   schedule.feed_b = feed(parts.b);
+  if (parts.second && feed(parts.second->b) == Feed::threads) schedule.feed_b = Feed::threads;
   const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
   schedule.consumers = tile.consumers;
   schedule.producers = by_threads && tile.consumers == 2 ? 2 : 1;
@@ -129,8 +132,10 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   return schedule;
 }
 
-std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Target& target, const Problem& problem) {
-  if (!target.may.wgmma || problem.m <= kFewRows || problem.n <= kFewRows) return std::nullopt;
+std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const ContractParts& parts, const Target& target,
+                                             const Problem& problem) {
+  if (!target.may.wgmma) return std::nullopt;
+  if (!parts.second && (problem.m <= kFewRows || problem.n <= kFewRows)) return std::nullopt;
   std::optional<ContractSchedule> best;
   double least = 0;
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
@@ -226,7 +231,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   const Problem problem = problem_of(kernel, parts);
-  if (const auto wgmma = choose_wgmma(kernel, target, problem)) return *wgmma;
+  if (const auto wgmma = choose_wgmma(kernel, parts, target, problem)) return *wgmma;
   if (const auto stream = choose_stream(kernel, target, problem)) return *stream;
   return in_warps(element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
                                        : cheapest(kScalarTiles, problem, target.multiprocessors),

@@ -134,6 +134,7 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "stages", s, &ContractSchedule::stages);
   field(f, "vector_a", s, &ContractSchedule::vector_a);
   field(f, "vector_b", s, &ContractSchedule::vector_b);
+  field(f, "products", s, &ContractSchedule::products);
   field(f, "consumers", s, &ContractSchedule::consumers);
   field(f, "turns", s, &ContractSchedule::turns);
   field(f, "feed_a", s, &ContractSchedule::feed_a);

@@ -191,6 +191,7 @@ struct ContractSchedule {
   int warps_k = 1;                            ///< stream: warps that divide the depth
   int stages = 2;                             ///< tiles of operands in flight
   int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
+  int products = 1;                           ///< wgmma: of the same rows, which share tile_n columns of a tile
   int consumers = 2;                          ///< wgmma: warpgroups that multiply
   bool turns = false;                         ///< wgmma: each multiplies whole tiles while another hands its sums out
   Feed feed_a = Feed::boxes, feed_b = Feed::boxes;  ///< wgmma

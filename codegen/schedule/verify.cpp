@@ -229,6 +229,8 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   };
   if (Reason why = check_feed(schedule.feed_a, parts.a); !why.empty()) return why;
   if (Reason why = check_feed(schedule.feed_b, parts.b); !why.empty()) return why;
+  if (parts.second)
+    if (Reason why = check_feed(schedule.feed_b, parts.second->b); !why.empty()) return why;
   const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
   if (by_threads && is_f8(element.dtype)) return "operands of f8 come in boxes";
   if (schedule.producers < 1 || schedule.producers > (by_threads && schedule.consumers == 2 ? 2 : 1))
@@ -236,15 +238,16 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   const auto along_depth = [&](Feed feed, const OperandPart& part) {
     Reason why_not;
     return feed == Feed::boxes ? box_access(kernel, part, parts.batch, why_not)->along_depth
-                               : tile_access(kernel, part, element, Lines::as_read, target).along_depth;
+                               : columns_access(kernel, parts, part, element, target).along_depth;
   };
   if (schedule.consumers < 1 || schedule.consumers > 3) return "one to three warpgroups multiply";
   if (schedule.turns && schedule.consumers < 2) return "warpgroups that take turns are several";
   const int rows = schedule.turns ? schedule.tile_m : schedule.tile_m / schedule.consumers;
   if (schedule.tile_m > 256 || rows < 64 || rows % 64 != 0 || (!schedule.turns && schedule.tile_m % rows != 0))
     return "a warpgroup has 64 rows, or a multiple";
-  if (schedule.tile_n < 32 || schedule.tile_n > 256 || schedule.tile_n % 32 != 0)
-    return "a tile has 32 to 256 columns, in 32s";
+  if (schedule.products != parts.products()) return "a tile has the columns of every product";
+  if (schedule.tile_n < 32 || schedule.tile_n > 256 || schedule.tile_n % (32 * schedule.products) != 0)
+    return "a tile has 32 to 256 columns, in 32s of each product";
   const int sums = rows / 64 * (schedule.tile_n / 2);
   if (schedule.block_steps < 0) return "a block of the depth has steps";
   if (schedule.block_steps > 0 ? 2 * sums > kMostSumsAndTotals || schedule.producers == 2
@@ -259,12 +262,17 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "a tile's depth has one to eight parts";
   if (schedule.parts > 1 && (schedule.cluster > 1 || schedule.turns || !target.may.clusters))
     return "blocks of a cluster share a tile's depth, or what they read, and multiply together";
+  if (schedule.parts > 1 && schedule.products > 1) return "blocks of a cluster share the depth of one product";
   if (schedule.parts > 1 &&
       4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
     return "the sums of a tile exceed the memory of its stages";
   if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
-  const int lines = along_depth(schedule.feed_b, parts.b) ? 8 : 64;  // of a box: whole patterns of the swizzle
-  if (schedule.tile_n % (lines * schedule.cluster) != 0) return "a tile is whole boxes of each block of the cluster";
+  const bool b_along_depth = along_depth(schedule.feed_b, parts.b);
+  if (parts.second && along_depth(schedule.feed_b, parts.second->b) != b_along_depth)
+    return "the matrices of a pair lie alike in a tile";
+  const int lines = b_along_depth ? 8 : 64;  // of a box: whole patterns of the swizzle
+  if (schedule.tile_n % (lines * schedule.cluster * schedule.products) != 0)
+    return "a tile is whole boxes of each block of the cluster";
   if (wgmma_shared_bytes(schedule) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
   return {};
@@ -296,6 +304,8 @@ Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, con
 
 Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  if (schedule.loop != MainLoop::wgmma && (schedule.products != 1 || contract_parts(kernel).second))
+    return "two products share a tile of warpgroups";
   if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
   if (schedule.streaming_loads) return "loads bypass the caches where a matrix streams";
   if (schedule.warps_k != 1) return "warps divide the depth where it streams";

@@ -41,6 +41,7 @@ struct Cluster {
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
   bool persistent = false;  ///< rows are needed again after their reduction: one block (or cluster) holds a row
   bool random = false;
+  ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it
   Attention attention;
 
   const Read* find_read(ValueId value) const;
@@ -108,6 +109,10 @@ Domain domain_of(const Graph& graph, const Node& node);
 
 /// Places at which the cluster computes and loads values beyond one for each.
 int repeats_of(const Cluster& cluster);
+
+/// The first operand of a matmul that may be one of a pair in a kernel of warpgroups, -1 of any other node: its
+/// operands and result are of 16 bits, and no class of sizes has few rows or columns.
+ValueId paired_operand(const Graph& graph, const PlanOptions& options, const Node& node);
 
 /// Shape without extents of 1.
 Shape without_ones(const Shape& shape);

@@ -137,6 +137,7 @@ Verdict fuse_consumer(const Context& context, const Cluster& producer, const Clu
                       const NeededElsewhere& elsewhere, Cluster& merged) {
   if (Verdict verdict = check_limits(context, producer, consumer, elsewhere); !verdict.legal()) return verdict;
   if (producer.kernel_class == KernelClass::map) return absorb(context, producer, consumer, elsewhere, merged);
+  if (may_pair(producer, consumer)) return pair(context, producer, consumer, elsewhere, merged);
   if (producer.holds_contraction() && consumer.holds_contraction())
     return no(Rule::one_contraction, "a kernel has one contraction, or the two of an attention");
   if (consumer.holds_contraction())

@@ -23,6 +23,14 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
 Verdict extend_along(const Context& context, const Cluster& producer, const Cluster& consumer, const AxisMap& axes,
                      const NeededElsewhere& elsewhere, Cluster& merged);
 
+/// Whether two contractions have the same first operand, the same axes, and second operands that lie alike, so that the
+/// tensor cores can take both as one matrix of twice the columns.
+bool may_pair(const Cluster& producer, const Cluster& consumer);
+
+/// Both as one kernel, where may_pair holds and `consumer` needs what `producer` makes at each of its points.
+Verdict pair(const Context& context, const Cluster& producer, const Cluster& consumer, const NeededElsewhere& elsewhere,
+             Cluster& merged);
+
 /// `guest` on the domain of `host`, whose axes it shares by what both read.
 Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged);
 

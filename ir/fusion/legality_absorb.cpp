@@ -43,6 +43,11 @@ Verdict check_prologue(const Context& context, const Cluster& producer, ValueId 
   return {};
 }
 
+// Whether an operand of a contraction varies along its result's columns: the second.
+bool is_of_columns(const Cluster& cluster, const Layout& layout) {
+  return (depends_of(layout) >> (cluster.domain.kept - 1) & 1U) != 0;
+}
+
 // A coordinate along `axis` that `layout` does not give as digits of its own.
 Digit elsewhere_on(const Layout& layout, const Domain& domain, int axis) {
   return moved(layout, domain.extents[static_cast<std::size_t>(axis)], axis);
@@ -58,6 +63,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.places = consumer.places;
   merged.attention = consumer.attention;
   merged.persistent = consumer.persistent;
+  merged.paired = consumer.paired;
   merged.slots = consumer.slots;
   merged.flops = consumer.flops;
   merged.tensor_flops = consumer.tensor_flops;
@@ -77,9 +83,11 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
         return no(Rule::gathered_table,
                   fmt::format("{} is indexed by other values, so all of it must be in memory first",
                               name(context, read.value)));
-      if (is_operand(consumer, layout))
+      if (is_operand(consumer, layout)) {
         if (Verdict verdict = check_prologue(context, producer, read.value, elsewhere(read.value)); !verdict.legal())
           return verdict;
+        if (!is_of_columns(consumer, layout)) merged.paired = -1;  // what is computed here is no operand in memory
+      }
       AxisMap map = align(layout, made->layout, producer.domain);
       for (int axis = 0; axis < producer.domain.rank(); ++axis)  // what does not map is computed at other elements
         if (!map[static_cast<std::size_t>(axis)])

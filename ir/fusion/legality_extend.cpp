@@ -160,6 +160,8 @@ Verdict check_axes(const Context& context, const Cluster& host, const Cluster& g
   if (!complete(axes)) return different_domain(host, guest);
   const Domain& a = host.domain;
   const Domain& b = guest.domain;
+  if (guest.kernel_class == KernelClass::contract)  // of a pair
+    return is_identity(axes, b, a) ? Verdict{} : different_domain(host, guest);
   if (of_outer) {
     if (guest.kernel_class == KernelClass::map && covered(image_of(axes), a) == axis_bits(a, a.kept, a.rank()))
       return {};
@@ -197,9 +199,10 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.domain = host.domain;
   merged.attention = host.attention;
   merged.slots = host.slots + guest.slots;
-  merged.flops = host.flops;
-  merged.tensor_flops = host.tensor_flops;
-  merged.lane_flops = host.lane_flops;
+  merged.flops = host.flops + guest.flops;
+  merged.tensor_flops = host.tensor_flops + guest.tensor_flops;
+  merged.lane_flops = host.lane_flops + guest.lane_flops;
+  merged.paired = guest.holds_contraction() ? -1 : host.paired;
   merged.random = host.random || guest.random;
   merged.node_count = host.node_count + guest.node_count;
   merged.depth = host.depth + guest.depth;
@@ -280,6 +283,39 @@ Verdict extend_along(const Context& context, const Cluster& producer, const Clus
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
   return check_places(context, producer, consumer, merged);
+}
+
+namespace {
+
+// The axis of the domain along which the second operand of a contraction is contiguous: its columns or its depth; -1
+// where its reads differ in that, or run along neither.
+int inner_axis_of_columns(const Cluster& cluster) {
+  const int columns = cluster.domain.kept - 1, depth = cluster.domain.kept;
+  int inner = -1;
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) {
+      const std::uint32_t depends = depends_of(layout);
+      if ((depends >> columns & 1U) == 0 || (depends >> depth & 1U) == 0) continue;
+      const int axis = layout.back().axis >= 0 ? layout.back().axis : moved_along(layout.back());
+      if ((axis != columns && axis != depth) || (inner >= 0 && axis != inner)) return -1;
+      inner = axis;
+    }
+  return inner;
+}
+
+}  // namespace
+
+bool may_pair(const Cluster& producer, const Cluster& consumer) {
+  return producer.paired >= 0 && producer.paired == consumer.paired &&
+         producer.domain.extents == consumer.domain.extents && producer.domain.kept == consumer.domain.kept &&
+         inner_axis_of_columns(producer) >= 0 && inner_axis_of_columns(producer) == inner_axis_of_columns(consumer);
+}
+
+Verdict pair(const Context& context, const Cluster& producer, const Cluster& consumer, const NeededElsewhere& elsewhere,
+             Cluster& merged) {
+  AxisMap axes;
+  for (int axis = 0; axis < consumer.domain.rank(); ++axis) axes.push_back(producer.domain.axes(axis, axis + 1));
+  return extend_along(context, producer, consumer, axes, elsewhere, merged);
 }
 
 Verdict host_sibling(const Context& context, const Cluster& host, const Cluster& guest, Cluster& merged) {

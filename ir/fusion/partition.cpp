@@ -84,8 +84,9 @@ class Merging {
   }
 
   void consider(int first, int second, bool sibling) {
-    if (!sibling && partition_.at(first).holds_contraction() && partition_.at(second).kernel_class != KernelClass::map)
-      return;
+    const Cluster& maker = partition_.at(first);
+    const Cluster& reader = partition_.at(second);
+    if (!sibling && maker.holds_contraction() && reader.kernel_class != KernelClass::map && maker.paired < 0) return;
     Cluster merged;
     if (!fuse(first, second, sibling, merged).legal()) return;
     const Cluster& a = partition_.at(first);

@@ -76,6 +76,7 @@ struct CostModel {
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
   double depth_parts = 2;           ///< blocks that can divide the depth of one tile among them
+  bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)
   double guarded_load_slots = 12;   ///< and of one behind a condition (pad, concat), with the condition
@@ -120,8 +121,9 @@ struct Estimate {
 ///             its result lies on all kept axes; outputs cover the kept axes, or the kept and the reduced ones. Those
 ///             in `outer` combine the kept axes, in that order; their results and what is made of them are needed on
 ///             the reduced axes only, and are such outputs too.
-///   contract  one matmul; `kept` is its result's shape, `reduced` its inner extent. Its result is needed only at the
-///             domain's own point; outputs cover `kept`. Prologues are maps.
+///   contract  one matmul, or a pair that shares its first operand; `kept` is their results' shape, `reduced` their
+///   inner
+///             extent. Results are needed only at the domain's own point; outputs cover `kept`. Prologues are maps.
 ///   attend    `attention` says which node is what. `kept` is the shape of `mix`'s result, `reduced` is {keys, depth}.
 ///             The result of `mix` is needed only at the domain's own point, that of `scores` only at (batch, i, j).
 ///             Outputs cover `kept`, or `kept` without its last axis.
@@ -173,14 +175,16 @@ struct PlanOptions {
   bool pad_rows = false;     ///< operands of products are copied where their rows begin off 16-byte boundaries
   bool split_depth = false;  ///< few tiles of a product with a long depth become batches of parts of it, and their sum
   bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
-  int max_operands = 24;     ///< pointers of one kernel that is merged of several
-  int max_pointers = 128;    ///< and those that one operator takes through the views before it: beyond, some of these
-                             ///< are stored, and concats of more operands are cut
-  int max_nodes = 1024;      ///< computed nodes of one kernel
-  int max_places = 128;      ///< values that one kernel computes or loads again, at other places than the first, before
-                             ///< it stores them (views that meet again multiply them); 0: 1,024
-  int max_readers = 64;      ///< readers of one value with which its maker is tried
-  int max_siblings = 16;     ///< siblings that are tried for each value that a kernel reads
+  bool pair_products =
+      false;               ///< two products of the same rows share a kernel where one is needed at the other's points
+  int max_operands = 24;   ///< pointers of one kernel that is merged of several
+  int max_pointers = 128;  ///< and those that one operator takes through the views before it: beyond, some of these
+                           ///< are stored, and concats of more operands are cut
+  int max_nodes = 1024;    ///< computed nodes of one kernel
+  int max_places = 128;    ///< values that one kernel computes or loads again, at other places than the first, before
+                           ///< it stores them (views that meet again multiply them); 0: 1,024
+  int max_readers = 64;    ///< readers of one value with which its maker is tried
+  int max_siblings = 16;   ///< siblings that are tried for each value that a kernel reads
   int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
   int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no

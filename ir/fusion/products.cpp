@@ -46,18 +46,96 @@ double count(const Shape& shape) {
 class ArrangeProducts {
  public:
   ArrangeProducts(const Graph& graph, const PlanOptions& options, std::set<NodeId> of_attention)
-      : graph_(graph), options_(options), of_attention_(std::move(of_attention)), rewrite_(graph) {}
+      : graph_(graph),
+        options_(options),
+        of_attention_(std::move(of_attention)),
+        rewrite_(graph),
+        users_(users_of(graph)) {}
 
   Products run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      if (!arrange(static_cast<NodeId>(i), node)) rewrite_.copy(node);
+      const auto id = static_cast<NodeId>(i);
+      if (!cut(id, node) && !arrange(id, node)) rewrite_.copy(node);
     }
     std::vector<ValueId> stored = std::move(stored_);
     return {rewrite_.finish(), std::move(stored)};
   }
 
  private:
+  // A product of which nothing is needed but two halves of its columns, which meet again (a gate and what it scales),
+  // becomes the products of the halves: a pair. Whether `node` is such a product, or one of its halves.
+  bool cut(NodeId id, const Node& node) {
+    if (node.op == Op::slice) {
+      const NodeId maker = graph_.value(node.operands[0]).producer;
+      if (cut_.count(maker) == 0) return false;
+      const Node& product = graph_.node(maker);
+      Attrs columns = node.attrs;
+      columns.set("axis", std::vector<std::int64_t>{-1});
+      const ValueId half = append(Op::slice, {rewrite_[product.operands[1]]}, columns, node.place);
+      rewrite_.replace(node.results[0],
+                       append(product.op, {rewrite_[product.operands[0]], half}, product.attrs, product.place));
+      return true;
+    }
+    if (of_attention_.count(id) != 0 || paired_operand(graph_, options_, node) < 0) return false;
+    const std::vector<NodeId>& users = users_[static_cast<std::size_t>(node.results[0])];
+    const bool aligned = in_whole_boxes(graph_.type(node.operands[0]).shape.back()) &&
+                         in_whole_boxes(graph_.type(node.operands[1]).shape.back());
+    if (!aligned || is_output(node.results[0]) || users.size() != 2 || !halves_of_columns(users[0], users[1]))
+      return false;
+    cut_.insert(id);
+    return true;
+  }
+
+  // Whether rows of 16-bit elements that begin at multiples of `extent` begin at 16-byte boundaries.
+  bool in_whole_boxes(const Dim& extent) const { return extent.bounds(graph_.symbols).divisor % (kRowBytes / 2) == 0; }
+
+  bool is_output(ValueId value) const {
+    return std::find(graph_.outputs.begin(), graph_.outputs.end(), value) != graph_.outputs.end();
+  }
+
+  // Whether these are slices of as many columns that some map needs both of.
+  bool halves_of_columns(NodeId first, NodeId second) const {
+    for (const NodeId id : {first, second}) {
+      const Node& node = graph_.node(id);
+      const auto rank = static_cast<std::int64_t>(graph_.type(node.operands[0]).shape.size());
+      if (node.op != Op::slice || !node.attrs.has("axis")) return false;
+      const auto axes = node.attrs.get<std::vector<std::int64_t>>("axis");
+      const bool columns = axes.size() == 1 && (axes[0] == -1 || axes[0] == rank - 1);
+      const auto step = node.attrs.get_or<std::vector<std::int64_t>>("step", {1});
+      if (!columns || step != std::vector<std::int64_t>{1}) return false;
+      const auto start = node.attrs.get_or<Shape>("start", {Dim(0)});
+      if (start.size() != 1 || !(start[0].is(0) || in_whole_boxes(start[0]))) return false;
+    }
+    const auto half = [&](NodeId id) { return graph_.node(id).results[0]; };
+    if (graph_.type(half(first)).shape != graph_.type(half(second)).shape) return false;
+    const std::set<NodeId> of_first = maps_behind(half(first)), of_second = maps_behind(half(second));
+    return std::any_of(of_first.begin(), of_first.end(), [&](NodeId id) { return of_second.count(id) != 0; });
+  }
+
+  // The maps that need the value, one behind the other: as many as an activation has, or some more.
+  std::set<NodeId> maps_behind(ValueId value) const {
+    constexpr std::size_t kMost = 64;
+    std::set<NodeId> found;
+    std::vector<ValueId> pending{value};
+    while (!pending.empty() && found.size() < kMost) {
+      const ValueId next = pending.back();
+      pending.pop_back();
+      for (const NodeId id : users_[static_cast<std::size_t>(next)])
+        if (kind_of(graph_.node(id).op) == Kind::map && found.insert(id).second)
+          pending.push_back(graph_.node(id).results[0]);
+    }
+    return found;
+  }
+
+  static std::vector<std::vector<NodeId>> users_of(const Graph& graph) {
+    std::vector<std::vector<NodeId>> users(graph.values.size());
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      for (const ValueId operand : graph.nodes[i].operands)
+        users[static_cast<std::size_t>(operand)].push_back(static_cast<NodeId>(i));
+    return users;
+  }
+
   bool arrange(NodeId id, const Node& node) {
     if (kind_of(node.op) != Kind::contract || of_attention_.count(id) != 0) return false;
     const Shape &a = graph_.type(node.operands[0]).shape, &b = graph_.type(node.operands[1]).shape,
@@ -272,6 +350,8 @@ class ArrangeProducts {
   const PlanOptions& options_;
   const std::set<NodeId> of_attention_;
   Rewrite rewrite_;
+  const std::vector<std::vector<NodeId>> users_;  // of each value
+  std::set<NodeId> cut_;                          // products that their halves stand for
   std::vector<ValueId> stored_;
   std::map<ValueId, ValueId> padded_;  // by what they are copies of
 };
@@ -284,8 +364,8 @@ bool has_contraction(const Graph& graph) {
 }  // namespace
 
 Products arrange_products(Graph graph, const PlanOptions& options) {
-  if ((!options.pad_rows && !options.split_depth && !options.split_f32) || !has_contraction(graph))
-    return {std::move(graph), {}};
+  const bool any = options.pad_rows || options.split_depth || options.split_f32 || options.pair_products;
+  if (!any || !has_contraction(graph)) return {std::move(graph), {}};
   std::set<NodeId> of_attention;
   if (options.fuse && options.find_attention)
     for (const std::vector<NodeId>& nodes : find_attention(Context(graph, options)).nodes)

@@ -16,6 +16,7 @@ struct Products {
 ///   options.pad_rows      an operand whose rows begin off 16-byte boundaries is copied into rows that do not
 ///   options.split_depth   few tiles of a long depth become batches, one for each part of the depth, in f32, and their
 ///                         sum
+///   options.pair_products a product of which two halves of the columns are needed beside each other becomes two
 ///   options.split_f32     f32 operands become f16, in two parts for f32's accuracy or one for tf32's, scaled by powers
 ///                         of two so that a row's greatest element is near 2^13
 /// A sum over the parts adds the same products in another order (docs/numerics.md, sums).

@@ -81,6 +81,9 @@ void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : flops;
 }
 
+constexpr std::int64_t kFewRows =
+    32;  // up to so many, a matrix streams past them alone (codegen/schedule/contract.cpp)
+
 // Fills domain, reads, costs and the root's result from class and nodes. Whether at `most_places` at most.
 bool complete(const Context& context, Cluster& cluster, ValueId root,
               std::size_t most_places = std::numeric_limits<std::size_t>::max()) {
@@ -151,6 +154,17 @@ const Result* Cluster::find_result(ValueId value) const {
   return found != results.end() && found->value == value ? &*found : nullptr;
 }
 
+ValueId paired_operand(const Graph& graph, const PlanOptions& options, const Node& node) {
+  if (kind_of(node.op) != Kind::contract || !options.pair_products || !options.cost.paired_products) return -1;
+  const Type &a = graph.type(node.operands[0]), &b = graph.type(node.operands[1]),
+             &result = graph.type(node.results[0]);
+  const bool sixteen_bits = (a.dtype == DType::bf16 || a.dtype == DType::f16) && b.dtype == a.dtype &&
+                            is_real(result.dtype) && size_of(result.dtype) == 2;
+  if (!sixteen_bits || a.shape.size() < 2 || b.shape.size() < 2 || node.attrs.has("block")) return -1;
+  const auto least = [&](const Dim& extent) { return extent.bounds(graph.symbols).min; };
+  return least(a.shape[a.shape.size() - 2]) > kFewRows && least(b.shape.back()) > kFewRows ? node.operands[0] : -1;
+}
+
 Shape without_ones(const Shape& shape) {
   Shape rest;
   std::remove_copy_if(shape.begin(), shape.end(), std::back_inserter(rest), is_one);
@@ -208,6 +222,7 @@ std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch
         if (!context.cloned[static_cast<std::size_t>(inner)]) cluster.nodes.push_back(inner);
     } else {
       cluster.kernel_class = class_of(node);
+      cluster.paired = paired_operand(graph, context.options, node);
       cluster.nodes.push_back(id);
     }
     complete(context, cluster, node.results[0]);

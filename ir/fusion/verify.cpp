@@ -133,6 +133,14 @@ class GroupCheck {
     require(layout == domain_.kept_layout(), "needs its contraction elsewhere than at its own point");
   }
 
+  // Two contractions with the same first operand.
+  bool is_pair() const {
+    std::vector<ValueId> first;
+    for (NodeId id : group_.nodes)
+      if (kind_of(graph_.node(id).op) == Kind::contract) first.push_back(graph_.node(id).operands[0]);
+    return first.size() == 2 && first[0] == first[1];
+  }
+
   void check_counts() const {
     int reductions = 0, contractions = 0;
     for (NodeId id : group_.nodes) {
@@ -142,7 +150,9 @@ class GroupCheck {
     switch (group_.kernel_class) {
       case KernelClass::map: require(reductions == 0 && contractions == 0, "is no map"); return;
       case KernelClass::reduce: require(reductions > 0 && contractions == 0, "is no reduction"); return;
-      case KernelClass::contract: require(reductions == 0 && contractions == 1, "is no contraction"); return;
+      case KernelClass::contract:
+        require(reductions == 0 && (contractions == 1 || is_pair()), "is no contraction");
+        return;
       case KernelClass::attend:
         require(contractions == 2 && reductions >= 1 && reductions <= 2, "is no attention");
         return;

@@ -51,6 +51,7 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
   std::set<std::string> seen;  // many graphs share a kernel
   ir::PlanOptions options;
   options.mixed_order = true;
+  options.pair_products = target.may.wgmma;
   const auto files = graph_files(folder);
   ASSERT_GE(files.size(), 10U);
   for (const auto& file : files) {

@@ -97,9 +97,12 @@ ContractSchedule random_schedule(Draw& draw) {
 std::optional<codegen::Schedule> legal_schedule(const Kernel& kernel, const codegen::Target& target, Draw& draw) {
   constexpr int kMostDraws = 1000;
   if (!std::holds_alternative<ContractSchedule>(kernel.schedule)) return std::nullopt;
-  for (int i = 0; i < kMostDraws; ++i)
-    if (const ContractSchedule schedule = random_schedule(draw); verify(schedule, kernel, target).empty())
-      return schedule;
+  const int products = codegen::contract_parts(kernel).products();
+  for (int i = 0; i < kMostDraws; ++i) {
+    ContractSchedule schedule = random_schedule(draw);
+    schedule.products = products;
+    if (verify(schedule, kernel, target).empty()) return schedule;
+  }
   return std::nullopt;
 }
 

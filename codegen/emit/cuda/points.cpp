@@ -68,14 +68,16 @@ class PointsEmitter {
     if (contains(vectors_, id))
       out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, vector_element(id, j)), comment(instr));
     else if (casts_small_vector(instr))
-      out_.line(fmt::format("const float v{} = small_to_f32({}, {});", id, vector_name(instr.args[0]), j), comment(instr));
+      out_.line(fmt::format("const float v{} = small_to_f32({}, {});", id, vector_name(instr.args[0]), j),
+                comment(instr));
     else
       define(out_, kernel_, id, computed_, names);
   }
 
   // A conversion of loaded bytes to a real that holds them: words of them are taken apart as they are converted.
   bool casts_small_vector(const Instr& instr) const {
-    if (instr.kind != InstrKind::map || instr.op != ir::Op::cast || compute_type(instr.dtype) != DType::f32) return false;
+    if (instr.kind != InstrKind::map || instr.op != ir::Op::cast || compute_type(instr.dtype) != DType::f32)
+      return false;
     const InstrId from = instr.args[0];
     const Instr& loaded = kernel_.instr(from);
     return vector() % 4 == 0 && contains(vectors_, from) && loaded.kind == InstrKind::load &&

@@ -39,8 +39,8 @@ std::string pack_type(DType dtype, int vector);
 /// `names` with `axis` at point j of the vector.
 Names at_point(Names names, int axis, const std::string& j);
 
-/// "load<8, 8>(in0 + i0)", an expression of type pack, with zeros where a guard does not hold; "spread<2, 0xff>(…)" where
-/// neighbours share elements. It is empty where the elements lie apart.
+/// "load<8, 8>(in0 + i0)", an expression of type pack, with zeros where a guard does not hold; "spread<2, 0xff>(…)"
+/// where neighbours share elements. It is empty where the elements lie apart.
 std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
                         const CacheHints& cache = {});
 /// The element at `names` as it is in memory, zero where a guard does not hold.

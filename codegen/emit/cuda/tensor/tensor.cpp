@@ -78,19 +78,25 @@ ReadAhead read_ahead(const Kernel& kernel, const ContractParts& parts, const Lan
   return ahead;
 }
 
+std::vector<InstrId> products_of(const ContractParts& parts) {
+  return parts.second ? std::vector{parts.contract, parts.second->contract} : std::vector{parts.contract};
+}
+
 // "int m, int n, const pack<float, 8>& x3".
 std::string epilogue_parameters(const Kernel& kernel, const ContractParts& parts, TileElement element, int vector) {
   const Names names = names_of(kernel);
-  return fmt::format("{0} {1}, {0} {2}, const pack<{3}, {4}>& x{5}", index_type(kernel),
-                     names.axes[static_cast<std::size_t>(parts.m)], names.axes[static_cast<std::size_t>(parts.n)],
-                     element.dtype == DType::f64 ? "double" : "float", vector, parts.contract);
+  std::string text = fmt::format("{0} {1}, {0} {2}", index_type(kernel), names.axes[static_cast<std::size_t>(parts.m)],
+                                 names.axes[static_cast<std::size_t>(parts.n)]);
+  for (const InstrId product : products_of(parts))
+    text += fmt::format(", const pack<{}, {}>& x{}", element.dtype == DType::f64 ? "double" : "float", vector, product);
+  return text;
 }
 
 Points epilogue(const Kernel& kernel, const ContractParts& parts, int vector) {
   Points points{.lanes = {.axis = parts.n, .vector = vector},
-                .instrs = {parts.contract},
+                .instrs = products_of(parts),
                 .stores = all_stores(kernel),
-                .registers = {.held = {parts.contract}}};
+                .registers = {.held = products_of(parts)}};
   points.instrs.insert(points.instrs.end(), parts.epilogue.begin(), parts.epilogue.end());
   return points;
 }

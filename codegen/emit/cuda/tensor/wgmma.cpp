@@ -95,6 +95,19 @@ void emit_fill(Writer& out, const Kernel& kernel, const ContractParts& parts, co
   out.close("};");
 }
 
+// "const auto load_b = …": both matrices of a pair, one tile beside the other.
+void emit_both(Writer& out, const Kernel& kernel, const ContractParts& parts, Feed feed, int columns) {
+  const Names names = names_of(kernel);
+  const std::string& n = names.axes[static_cast<std::size_t>(parts.n)];
+  const std::string& k = names.axes[static_cast<std::size_t>(parts.k)];
+  const std::string whose = feed == Feed::boxes ? "full" : "thread";
+  out.open(fmt::format("const auto load_b = [&](unsigned char* to, {} {}, u32 batch, {} {}, {} {}) {{",
+                       feed == Feed::boxes ? "arrival*" : "int", whose, index_type(kernel), n, index_type(kernel), k));
+  out.line(fmt::format("load_first(to, {}, batch, {}, {});", whose, n, k));
+  out.line(fmt::format("load_second(to + {}, {}, batch, {}, {});", columns * kLineBytes, whose, n, k));
+  out.close("};");
+}
+
 // PTX calls f8e4m3 "e4m3".
 std::string_view type_of_product(DType dtype) { return name_of(dtype).substr(is_f8(dtype) ? 2 : 0); }
 
@@ -132,7 +145,9 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = warpgroup_element(kernel, parts, target);
   const Tile tile_a{"a", 0, schedule.tile_m, 1};
-  const Tile tile_b{"b", schedule.feed_a == Feed::boxes ? 1 : 0, schedule.tile_n, schedule.cluster};
+  const int columns = schedule.tile_n / schedule.products;  // of each product
+  const Tile tile_b{parts.second ? "first" : "b", schedule.feed_a == Feed::boxes ? 1 : 0, columns, schedule.cluster};
+  const Tile tile_second{"second", tile_b.map + 1, columns, schedule.cluster};
   const Names names = names_of(kernel);
   const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
   const Dim batches = extent_of_axes(kernel, parts.batch);
@@ -151,13 +166,18 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
       launch.tensor_maps.push_back(tensor_map(kernel, *box, tile));
       return box->along_depth;
     }
-    const TileAccess access = tile_access(kernel, part, element, Lines::as_read, target);
+    const TileAccess access = part.outer == parts.n ? columns_access(kernel, parts, part, element, target)
+                                                    : tile_access(kernel, part, element, Lines::as_read, target);
     asynchronous = asynchronous || access.async;
     emit_fill(out, kernel, parts, part, access, element, tile);
     return access.along_depth;
   };
   const bool along_depth_a = feed(schedule.feed_a, parts.a, tile_a);
   const bool along_depth_b = feed(schedule.feed_b, parts.b, tile_b);
+  if (parts.second) {
+    feed(schedule.feed_b, parts.second->b, tile_second);
+    emit_both(out, kernel, parts, schedule.feed_b, columns);
+  }
   const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
     return is_f8(element.dtype) ? kernel.instr(part.value).dtype : element.dtype;
   };
@@ -168,17 +188,17 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   out.line("use(out);");
   out.close("};");
   const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
-  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
+  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
                        storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers,
                        schedule.turns, schedule.producers, schedule.stages, schedule.cluster, schedule.parts,
-                       schedule.block_steps, along_depth_a, along_depth_b, schedule.feed_a == Feed::boxes,
-                       schedule.feed_b == Feed::boxes, lag));
+                       schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
+                       schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
                        index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
                        dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
 
   launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
-                  Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), schedule.tile_n);
+                  Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), columns);
   launch.resident = schedule.parts == 1;
   launch.block = 128 * (schedule.consumers + schedule.producers);
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule));
