@@ -20,6 +20,7 @@ FACTS = ("torch", "cuda", "cublas", "cudnn", "triton")
 PEERS = ("eager", "compile", "max")
 BY_BYTES = {"Memory-bound", "Products whose time is that of reading"}  # where the share of a copy says something
 CLASSES = (  # a case is of the first class whose expression its name begins with
+    ("Models", r"gpt2_"),
     ("Memory-bound", r"(?!matmul_)"),
     ("Products", r"matmul_(nn|nt|tn|tt|batched|vocabulary)_"),
     ("Products with epilogues", r"matmul_(bias_gelu|residual|swiglu|mlp16|gpt2)_"),

@@ -255,6 +255,25 @@ for name, k in (("proj", 768), ("out", 3072)):
               (8, 1024, k), (k, 768), (768,), (8, 1024, 768))
 
 
+# Models (cases/models).
+
+def gpt2(x, *weights):
+    heads = lambda t: t.view(*t.shape[:2], 12, 64).transpose(1, 2)
+    for at in range(0, len(weights) - 2, 12):
+        ln1_w, ln1_b, w_qkv, b_qkv, w_proj, b_proj, ln2_w, ln2_b, w_fc, b_fc, w_out, b_out = weights[at:at + 12]
+        q, k, v = map(heads, conv1d(F.layer_norm(x, (768,), ln1_w, ln1_b), w_qkv, b_qkv).split(768, -1))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+        x = x + conv1d(mixed, w_proj, b_proj)
+        hidden = F.gelu(conv1d(F.layer_norm(x, (768,), ln2_w, ln2_b), w_fc, b_fc), approximate="tanh")
+        x = x + conv1d(hidden, w_out, b_out)
+    return F.layer_norm(x, (768,), *weights[-2:])
+
+
+GPT2_LAYER = ((768,), (768,), (768, 2304), (2304,), (768, 768), (768,),
+              (768,), (768,), (768, 3072), (3072,), (3072, 768), (768,))
+on_inputs("gpt2_bf16_1x128", gpt2, (1, 128, 768), *GPT2_LAYER * 12, (768,), (768,))
+
+
 # Products: chains behind a layer that also reduce.
 
 def clamp_logsumexp_mish(x, weight, residual):

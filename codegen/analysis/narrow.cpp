@@ -11,6 +11,8 @@ namespace {
 
 constexpr int kMostFactors = 3;  // products and quotients on the way, each of which may double the relative error
 
+bool is_quotient(ir::Op op) { return op == ir::Op::div || op == ir::Op::reciprocal; }
+
 bool is_narrow(DType dtype) { return is_real(dtype) && size_of(dtype) <= 2; }
 
 // `factors`: how many there may be on the way; `positive`: what is added up of the values is positive.
@@ -25,7 +27,7 @@ bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factor
   if (instr.kind != InstrKind::map) return false;
   if (instr.op == ir::Op::cast)
     return is_narrow(instr.dtype) || (is_real(instr.dtype) && ends_narrow(kernel, user, factors, positive));
-  if (instr.op == ir::Op::mul || instr.op == ir::Op::div)
+  if (instr.op == ir::Op::mul || is_quotient(instr.op))
     return factors > 0 && ends_narrow(kernel, user, factors - 1, positive);
   if (instr.op == ir::Op::where) return instr.args[0] != value && ends_narrow(kernel, user, factors, positive);
   // A sum of weights is 0 exactly where all of them are.
@@ -51,7 +53,7 @@ bool ends_narrow(const Kernel& kernel, InstrId value, int factors, bool positive
 // A quotient of f32 numbers that is no share of a softmax.
 bool is_plain_quotient(const Kernel& kernel, InstrId id) {
   const Instr& instr = kernel.instr(id);
-  return instr.kind == InstrKind::map && instr.op == ir::Op::div && compute_type(instr.dtype) == DType::f32 &&
+  return instr.kind == InstrKind::map && is_quotient(instr.op) && compute_type(instr.dtype) == DType::f32 &&
          !is_share(kernel, id);
 }
 

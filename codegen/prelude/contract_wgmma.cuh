@@ -180,8 +180,9 @@ __device__ constexpr int sums_of_warp(int products) {
 template <int columns, int products, bool early_, class Index, class Result>
 __device__ __forceinline__ void hand_out(float (&sum)[products * columns / 2], float* mine, Index m0, Index n0,
                                          Index m_limit, Index n_limit, const Result& out) {
-  constexpr int turn = products == 1 && early_ && columns % 64 == 0 ? 64 : 32, held = turn / 2, vector = Result::vector;
-  constexpr int per_row = turn / vector;
+  constexpr int vector = Result::vector;
+  constexpr bool wide = products == 1 && early_ && columns % 64 == 0 && vector >= 8;  // a line of 16-bit results
+  constexpr int turn = wide ? 64 : 32, held = turn / 2, per_row = turn / vector;
   constexpr int slots = 8 * per_row / 32;  // vectors of a lane
   constexpr bool early = early_ && vector >= 4;
   using staged = staged_sums<turn>;
@@ -439,10 +440,15 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
         if constexpr (Tiles::parts > 1) {
           hand_out_parts<Tiles>(sum, shared, mine, m0, n0, m_limit, n_limit, out);
         } else {
+          // One body: the sums of the next 64 rows move to the front.
+#pragma unroll 1
+          for (int block = 0; block < Tiles::blocks; ++block) {
+            hand_out<Tiles::columns, Tiles::products, !Tiles::many>(sum[0], mine, m0 + block * 64, n0, m_limit, n_limit, out);
 #pragma unroll
-          for (int block = 0; block < Tiles::blocks; ++block)
-            hand_out<Tiles::columns, Tiles::products, !Tiles::many>(sum[block], mine, m0 + block * 64, n0, m_limit, n_limit,
-                                                                    out);
+            for (int i = 0; i + 1 < Tiles::blocks; ++i)
+#pragma unroll
+              for (int j = 0; j < Tiles::tile_n / 2; ++j) sum[i][j] = sum[i + 1][j];
+          }
         }
       });
     }

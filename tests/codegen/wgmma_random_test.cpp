@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 
+#include "codegen/lower/parts.h"
 #include "tests/codegen/wgmma_on_host.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/scheduled_kernel.h"

@@ -32,23 +32,35 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-std::map<std::string, Piece> all_pieces() {
-  std::map<std::string, Piece> pieces;
-  for (const PreludeFile& file : prelude_files())
-    for (const Piece& piece : pieces_of(file.text))
-      for (const std::string& name : piece.provides) pieces.emplace(name, piece);
-  return pieces;
-}
+// All pieces of the prelude, and of each those that its text names, in order of appearance.
+struct Table {
+  std::vector<Piece> pieces;
+  std::map<std::string, std::size_t, std::less<>> providers;
+  std::vector<std::vector<std::size_t>> needs;
 
-void paste(std::string_view text, const std::map<std::string, Piece>& pieces, std::set<std::string>& pasted,
-           std::string& result) {
-  for (const std::string& word : words_of(text)) {
-    const auto found = pieces.find(word);
-    if (found == pieces.end() || pasted.contains(word)) continue;
-    const Piece& piece = found->second;
-    pasted.insert(piece.provides.begin(), piece.provides.end());
-    paste(piece.text, pieces, pasted, result);
-    result += piece.text;
+  Table() {
+    for (const PreludeFile& file : prelude_files())
+      for (Piece& piece : pieces_of(file.text)) {
+        for (const std::string& name : piece.provides) providers.emplace(name, pieces.size());
+        pieces.push_back(std::move(piece));
+      }
+    for (const Piece& piece : pieces) needs.push_back(named_in(piece.text));
+  }
+
+  std::vector<std::size_t> named_in(std::string_view text) const {
+    std::vector<std::size_t> named;
+    for (const std::string& word : words_of(text))
+      if (const auto found = providers.find(word); found != providers.end()) named.push_back(found->second);
+    return named;
+  }
+};
+
+void paste(const std::vector<std::size_t>& named, const Table& table, std::vector<bool>& pasted, std::string& result) {
+  for (const std::size_t piece : named) {
+    if (pasted[piece]) continue;
+    pasted[piece] = true;
+    paste(table.needs[piece], table, pasted, result);
+    result += table.pieces[piece].text;
   }
 }
 
@@ -70,10 +82,11 @@ std::vector<Piece> pieces_of(std::string_view file) {
 }
 
 std::string prelude_for(std::string_view text) {
-  const std::map<std::string, Piece> pieces = all_pieces();
-  std::set<std::string> pasted;
+  static const Table
+      table;  // a constant: it follows from the prelude's text, which takes longer to read than a kernel's
+  std::vector<bool> pasted(table.pieces.size());
   std::string result;
-  paste(text, pieces, pasted, result);
+  paste(table.named_in(text), table, pasted, result);
   return result;
 }
 
