@@ -12,9 +12,7 @@ namespace {
 constexpr int kMostSteps = 8;                          // from a value back to loads and literals
 constexpr std::int64_t kMost = std::int64_t{1} << 24;  // to which f32, in which real values are computed, counts
 
-struct Range {
-  std::int64_t low = 0, high = 0;
-};
+using Range = IntegerRange;
 
 // The integers up to which all are numbers of the type: 2 to the bits of its significand. Types of 8 bits take part in
 // nothing that this is asked for.
@@ -44,25 +42,40 @@ std::optional<Range> as(DType dtype, std::optional<Range> range) {
 
 std::optional<Range> range_of(const Kernel& kernel, InstrId id, int steps);
 
-std::optional<Range> range_of_map(const Kernel& kernel, const Instr& instr, int steps) {
-  std::vector<Range> args;
-  for (std::size_t i = instr.op == ir::Op::where ? 1 : 0; i < instr.args.size(); ++i) {  // any condition will do
-    const std::optional<Range> range = range_of(kernel, instr.args[i], steps - 1);
-    if (!range) return {};
-    args.push_back(*range);
+// Of bits that both have, either has, or one has: of numbers that are not negative. Whatever the other, a mask bounds
+// it.
+std::optional<Range> range_of_bits(ir::Op op, const std::optional<Range>& a, const std::optional<Range>& b) {
+  const auto positive = [](const std::optional<Range>& range) { return range && range->low >= 0; };
+  if (op == ir::Op::bitwise_and) {
+    if (positive(a) && positive(b)) return Range{0, std::min(a->high, b->high)};
+    return positive(a) ? Range{0, a->high} : positive(b) ? std::optional(Range{0, b->high}) : std::nullopt;
   }
-  const auto united = [&] { return Range{std::min(args[0].low, args[1].low), std::max(args[0].high, args[1].high)}; };
-  if (instr.op == ir::Op::cast) {
-    const bool whole = !is_real(instr.dtype) || within(args[0], -most_of(instr.dtype), most_of(instr.dtype));
+  if (!positive(a) || !positive(b)) return {};
+  std::int64_t bits = 1;
+  while (bits <= std::max(a->high, b->high)) bits *= 2;
+  return Range{0, bits - 1};
+}
+
+std::optional<Range> range_of_map(const Kernel& kernel, const Instr& instr, int steps) {
+  using ir::Op;
+  std::vector<std::optional<Range>> args;
+  for (std::size_t i = instr.op == Op::where ? 1 : 0; i < instr.args.size(); ++i)  // any condition will do
+    args.push_back(range_of(kernel, instr.args[i], steps - 1));
+  if (instr.op == Op::bitwise_and || instr.op == Op::bitwise_or || instr.op == Op::bitwise_xor)
+    return range_of_bits(instr.op, args[0], args[1]);
+  for (const auto& arg : args)
+    if (!arg) return {};
+  if (instr.op == Op::cast) {
+    const bool whole = !is_real(instr.dtype) || within(*args[0], -most_of(instr.dtype), most_of(instr.dtype));
     return whole ? as(instr.dtype, args[0]) : std::nullopt;
   }
-  if (instr.op == ir::Op::where) return as(instr.dtype, united());
-  if (instr.op == ir::Op::add) return as(instr.dtype, Range{args[0].low + args[1].low, args[0].high + args[1].high});
-  if (instr.op == ir::Op::sub) return as(instr.dtype, Range{args[0].low - args[1].high, args[0].high - args[1].low});
-  if (instr.op == ir::Op::bitwise_and && args[0].low >= 0 && args[1].low >= 0)
-    return Range{0, std::min(args[0].high, args[1].high)};
-  if (instr.op == ir::Op::right_shift && args[1].low == args[1].high && args[1].low >= 0 && args[1].low < 8)
-    return Range{args[0].low >> args[1].low, args[0].high >> args[1].low};
+  if (args.size() != 2) return {};
+  const Range a = *args[0], b = *args[1];
+  if (instr.op == Op::where) return as(instr.dtype, Range{std::min(a.low, b.low), std::max(a.high, b.high)});
+  if (instr.op == Op::add) return as(instr.dtype, Range{a.low + b.low, a.high + b.high});
+  if (instr.op == Op::sub) return as(instr.dtype, Range{a.low - b.high, a.high - b.low});
+  if (instr.op == Op::right_shift && b.low == b.high && b.low >= 0 && b.low < 8)
+    return Range{a.low >> b.low, a.high >> b.low};
   return {};
 }
 
@@ -77,7 +90,10 @@ std::optional<Range> range_of(const Kernel& kernel, InstrId id, int steps) {
     return Range{static_cast<std::int64_t>(value), static_cast<std::int64_t>(value)};
   }
   if (instr.kind == InstrKind::load) return range_of(instr.dtype);
-  if (instr.kind == InstrKind::map) return range_of_map(kernel, instr, steps);
+  if (instr.kind == InstrKind::map) {
+    const std::optional<Range> range = range_of_map(kernel, instr, steps);
+    return range ? range : range_of(instr.dtype);  // whatever a byte is made by
+  }
   if (instr.kind != InstrKind::round) return {};
   const std::optional<Range> range = range_of(kernel, instr.args[0], steps - 1);
   return range && within(*range, -most_of(instr.dtype), most_of(instr.dtype)) ? range : std::nullopt;
@@ -85,8 +101,10 @@ std::optional<Range> range_of(const Kernel& kernel, InstrId id, int steps) {
 
 }  // namespace
 
+std::optional<IntegerRange> integer_range(const Kernel& kernel, InstrId id) { return range_of(kernel, id, kMostSteps); }
+
 bool is_exact_in(const Kernel& kernel, InstrId id, DType dtype) {
-  const std::optional<Range> range = range_of(kernel, id, kMostSteps);
+  const std::optional<Range> range = integer_range(kernel, id);
   return range && within(*range, -most_of(dtype), most_of(dtype));
 }
 

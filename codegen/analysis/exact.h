@@ -1,6 +1,9 @@
 // Which values are integers so small that rounding them changes nothing.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
@@ -9,5 +12,12 @@ namespace tenon::codegen {
 /// to cast it, is the value itself. Integers of 8 bits in bf16 are, and what masks, shifts and sums with literals make
 /// of them. False where that is not known.
 bool is_exact_in(const Kernel& kernel, InstrId id, DType dtype);
+
+/// Where the instruction's values are integers: the least and the greatest that they may be. Nothing where that is not
+/// known.
+struct IntegerRange {
+  std::int64_t low = 0, high = 0;
+};
+std::optional<IntegerRange> integer_range(const Kernel& kernel, InstrId id);
 
 }  // namespace tenon::codegen

@@ -25,10 +25,13 @@ int widest_load(const Kernel& kernel, const OperandPart& part, int axis, int lim
     const Instr& instr = kernel.instr(id);
     if (instr.kind != InstrKind::load || !varies(kernel, id, axis)) continue;
     const int bytes = static_cast<int>(size_of(stored_dtype(kernel, instr)));
-    for (int vector = std::min(whole, 16 / bytes); vector > widest; vector /= 2)
-      if (vector_width(instr.access, axis, vector, kernel) == vector ||
-          shared_elements(instr.access, axis, vector, kernel))
-        widest = vector;
+    const auto in_one = [&](int vector) {
+      if (vector * bytes <= 16 && vector_width(instr.access, axis, vector, kernel) == vector) return true;
+      const auto shared = shared_elements(instr.access, axis, vector, kernel);
+      return shared && shared->width > 1 && shared->width * shared->points == vector;
+    };
+    for (int vector = whole; vector > widest; vector /= 2)
+      if (in_one(vector)) widest = vector;
   }
   return widest;
 }
@@ -132,6 +135,22 @@ std::int64_t wgmma_shared_bytes(const ContractSchedule& schedule) {
          4 * schedule.consumers * sums_of_warp;
 }
 
+int loaded_words(const Kernel& kernel, const OperandPart& part, int axis, int vector) {
+  std::int64_t bytes = 0;
+  std::vector<std::pair<int, const Index*>> known;
+  for (const InstrId id : part.region) {
+    const Instr& instr = kernel.instr(id);
+    if (instr.kind != InstrKind::load || !varies(kernel, id, axis)) continue;
+    const auto shared = shared_elements(instr.access, axis, vector, kernel);
+    const bool again = std::any_of(known.begin(), known.end(), [&](const auto& one) {
+      return one.first == instr.access.operand && *one.second == instr.access.offset;
+    });
+    known.emplace_back(instr.access.operand, &instr.access.offset);
+    if (!again) bytes += size_of(stored_dtype(kernel, instr)) * (vector / (shared ? shared->points : 1));
+  }
+  return static_cast<int>((bytes + 3) / 4);
+}
+
 StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,
                          TileElement element, const Target& target) {
   StreamParts stream;
@@ -143,11 +162,30 @@ StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel,
     result.async = false;  // what comes into registers is waited for where it is used
     return result;
   };
-  const int of_a = std::min(schedule.vector_a, 8), of_b = std::min(schedule.vector_b, 8);
-  stream.matrix_access = access(stream.matrix, stream.few_are_rows ? of_b : of_a);
-  stream.few_access = access(stream.few, stream.few_are_rows ? of_a : of_b);
+  constexpr int kFew = 8;  // steps of a lane in fragments
+  const int of_matrix = stream.few_are_rows ? schedule.vector_b : schedule.vector_a;
+  stream.matrix_access = access(stream.matrix, std::min(of_matrix, kWidestStreamed));
+  stream.ahead = stream.matrix_access.along_depth && !stream.matrix_access.as_stored && stream.matrix_access.vector > 1;
+  if (!stream.ahead) stream.matrix_access = access(stream.matrix, std::min(of_matrix, kFew));
+  stream.few_access = access(stream.few, std::min(stream.few_are_rows ? schedule.vector_a : schedule.vector_b, kFew));
   if (!stream.few_access.along_depth) stream.few_access = access(stream.few, 1);
+  if (stream.ahead) stream.chunk = 4 * std::max(kFew, stream.matrix_access.vector);
+  stream.words = loaded_words(kernel, stream.matrix, stream.matrix.depth, std::max(kFew, stream.matrix_access.vector));
   return stream;
+}
+
+int stream_registers(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr int kAddresses = 40, kConverted = 24, kConvertedBesideMany = 56;
+  const ContractParts parts = contract_parts(kernel);
+  const StreamParts stream =
+      stream_parts(schedule, kernel, parts, tile_element(kernel, parts.contract, target), target);
+  const int wide = std::max(schedule.tile_m, schedule.tile_n), few = std::min(schedule.tile_m, schedule.tile_n);
+  const int turn = schedule.tile_k / stream.chunk, span = stream.chunk / 4;
+  const int sums = wide * few / 32;
+  if (!stream.ahead) return sums + turn * (wide + few) / 2 + kAddresses;
+  // A turn and the next, of the few one chunk.
+  const int loaded = 2 * turn * stream.words * wide / 8 + span * few / 16;
+  return sums + loaded + kAddresses + (few > 8 ? kConvertedBesideMany : kConverted);
 }
 
 std::int64_t stream_shared_bytes(const ContractSchedule& schedule) {

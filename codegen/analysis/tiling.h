@@ -36,6 +36,10 @@ TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElemen
 TileAccess columns_access(const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
                           TileElement element, const Target& target);
 
+/// Words of 4 bytes that `vector` neighbours along `axis` are loaded in: what they share and what two loads read is
+/// counted once.
+int loaded_words(const Kernel& kernel, const OperandPart& part, int axis, int vector);
+
 /// How many products along the depth tensor cores add up before a total gets their sum, a multiple of 64 (the fewest
 /// that warpgroups multiply), or 0: all of them. What was asked for; else fewer than all for results in 32 bits of a
 /// depth that is known to be long, so that an error does not grow with it, and for f8 as it is stored.
@@ -58,9 +62,15 @@ struct StreamParts {
   bool few_are_rows = true;  ///< the result's
   OperandPart matrix, few;
   TileAccess matrix_access, few_access;
+  bool ahead = false;  ///< the matrix is kept as it is loaded, a turn ahead: it lies along the depth and is converted
+  int chunk = 32;      ///< steps of the depth that the lanes of a warp take at once: four have those of a row
+  int words = 0;       ///< of 4 bytes that a lane loads of each row of a chunk
 };
+constexpr int kWidestStreamed = 32;  // steps of the depth that a lane loads at once, of values of 4 bits 16 bytes
 StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,
                          TileElement element, const Target& target);
+/// Of a thread: what is under way, its sums, addresses, and elements that are converted. With fewer, compilers spill.
+int stream_registers(const ContractSchedule& schedule, const Kernel& kernel, const Target& target);
 /// Its dynamic shared memory: the sums of each warp.
 std::int64_t stream_shared_bytes(const ContractSchedule& schedule);
 

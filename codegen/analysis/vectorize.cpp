@@ -138,21 +138,30 @@ int vector_width(const Access& access, int axis, int vector, const Kernel& kerne
   return width_for(divisor_of(access.offset, axis, vector, kernel), vector, access, kernel);
 }
 
-std::optional<SharedElements> shared_elements(const Access& access, int axis, int vector, const Kernel& kernel) {
-  const auto points = points_a_step(access.offset, axis, vector, kernel);
-  if (vector > 32 || !points || *points < 2) return std::nullopt;
-  SharedElements shared{.points = static_cast<int>(*points)};
+std::optional<std::uint32_t> visible_points(const std::vector<Guard>& guards, int axis, int vector,
+                                            const Kernel& kernel) {
+  if (vector > 32) return std::nullopt;
+  std::uint32_t visible = 0;
   for (int j = 0; j < vector; ++j) {
-    bool visible = true;
-    for (const Guard& guard : access.guards) {
+    bool holds = true;
+    for (const Guard& guard : guards) {
       const auto value = value_at(guard.index, j, axis, vector, kernel);
       if (!value || !guard.bound.is_constant()) return std::nullopt;
-      visible = visible && *value >= 0 && *value < guard.bound.constant();
+      holds = holds && *value >= 0 && *value < guard.bound.constant();
     }
-    if (visible) shared.visible |= 1u << j;
+    if (holds) visible |= 1u << j;
   }
+  return visible;
+}
+
+std::optional<SharedElements> shared_elements(const Access& access, int axis, int vector, const Kernel& kernel) {
+  const bool one = step_along(access.offset, axis, vector, kernel) == 0;
+  const auto points = one ? vector : points_a_step(access.offset, axis, vector, kernel);
+  const auto visible = visible_points(access.guards, axis, vector, kernel);
+  if (!points || *points < 2 || !visible) return std::nullopt;
+  SharedElements shared{.points = static_cast<int>(*points), .visible = *visible};
   for (int first = 0; first < vector; first += shared.points)  // an element that nobody sees may lie outside
-    if ((shared.visible >> first & ((1u << shared.points) - 1)) == 0) return std::nullopt;
+    if ((shared.visible >> first & (~0u >> (32 - shared.points))) == 0) return std::nullopt;
   shared.width = width_for(divisor_of(access.offset, axis, vector, kernel), vector / shared.points, access, kernel);
   return shared;
 }

@@ -23,9 +23,15 @@ std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& 
 /// are inside or outside its guards. 0 when it is not so; at most `vector` and 16 bytes.
 int vector_width(const Access& access, int axis, int vector, const Kernel& kernel);
 
-/// Elements that neighbouring points share: those of a byte that holds two values, of a picture that is enlarged.
+/// Bit j: all of `guards` hold at point j of `vector` points from a multiple of `vector` along `axis` on. Nothing
+/// unless that follows from j alone: where they ask for (axis + c) mod d, say.
+std::optional<std::uint32_t> visible_points(const std::vector<Guard>& guards, int axis, int vector,
+                                            const Kernel& kernel);
+
+/// Elements that neighbouring points share: those of a byte that holds two values, of a picture that is enlarged, a
+/// scale that a group of weights has.
 struct SharedElements {
-  int points = 0;             ///< that share one, a power of two from 2 on
+  int points = 0;             ///< that share one, a power of two from 2 on; all of a vector where it has one element
   int width = 0;              ///< elements that one memory operation may take, as for vector_width
   std::uint32_t visible = 0;  ///< bit j: the guards hold at point j of a vector
 };

@@ -101,7 +101,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     build_body(kernel, plan, group, domain, options);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
-  if (sum_vector_products(kernel)) collapse_axes(kernel);
+  if (!streams_past_vector(kernel, target) && sum_vector_products(kernel)) collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.may.narrow) mark_narrow(kernel);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/tiling.h"
+#include "codegen/lower/parts.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen {
@@ -20,6 +22,24 @@ bool has_vector(const Kernel& kernel) {
 DType dtype_of_sum(DType dtype) { return is_real(dtype) && size_of(dtype) < 4 ? DType::f32 : dtype; }
 
 }  // namespace
+
+bool streams_past_vector(const Kernel& kernel, const Target& target) {
+  // Of a multiprocessor in a clock: what it reads at the speed of a copy (H200), and what it issues. A reduction takes
+  // five instructions for an element at least: the vector's element becomes f32, the matrix's in two, a multiply-add,
+  // and a share of loads and loop.
+  constexpr int kBytesCopied = 18, kIssued = 128, kInstructions = 5, kLeastVector = 8;
+  if (!has_vector(kernel) || target.kind != TargetKind::cuda || target.sm < 80) return false;
+  const ContractParts parts = contract_parts(kernel);
+  const auto is_one = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent.is(1); };
+  if (is_one(parts.m) && is_one(parts.n)) return false;
+  const OperandPart& matrix = is_one(parts.m) ? parts.b : parts.a;
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  if (!element.tensor_cores || size_of(element.dtype) != 2) return false;
+  const TileAccess access = tile_access(kernel, matrix, element, Lines::as_read, target, kWidestStreamed);
+  if (!access.along_depth || access.vector < kLeastVector) return false;
+  return 4 * loaded_words(kernel, matrix, matrix.depth, access.vector) * kIssued <
+         access.vector * kBytesCopied * kInstructions;
+}
 
 bool sum_vector_products(Kernel& kernel) {
   if (!has_vector(kernel)) return false;

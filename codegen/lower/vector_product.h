@@ -5,6 +5,11 @@
 
 namespace tenon::codegen {
 
+/// Whether a contract kernel whose result has one row or one column had better stay one: a reduction reads the vector
+/// and converts both factors for each element of the matrix, which is more than a multiprocessor does while it copies a
+/// few bits. Tensor cores take eight rows for that, from registers (contract_stream.cuh).
+bool streams_past_vector(const Kernel& kernel, const Target& target);
+
 /// A contract kernel whose result has one row or one column, as a reduce kernel: each element of the matrix is needed
 /// once, so that no tile has anything to share, and rows of any length are summed as those of any other reduction.
 /// Other kernels stay as they are: false. Products and sums are in the contraction's dtype.

@@ -4,7 +4,9 @@
 //
 // A chunk is 32 steps of the depth. Lane 4g + t has steps [8t, 8t + 8) of rows g and g + 8 of the matrix and of row g of
 // the few: eight neighbouring elements of K-major operands. The two mma of a chunk take halves of these eight, so they
-// pair the same steps of both operands in another order than the instruction's own, which no sum notices.
+// pair the same steps of both operands in another order than the instruction's own, which no sum notices. Of a matrix
+// that is narrower in memory a lane has more neighbours, 16 bytes at once, and a chunk has more steps; what is loaded is
+// kept as it is, a turn ahead, and becomes 16-bit elements when it is multiplied.
 
 //@ stream_elements
 // Eight steps of one row, from `depth` on; zeros beyond the limit where `guarded`.
@@ -34,6 +36,12 @@ __device__ __forceinline__ void stream_few(pack<T, 8> (&x)[groups], const Operan
     x[i] = stream_elements<guarded, T>(source, outer < limit ? outer : limit - 1, depth, k_limit);
   }
 }
+
+//@ stream_flag
+template <bool value_>
+struct stream_flag {
+  static constexpr bool value = value_;
+};
 
 //@ stream_word
 // Elements 2i and 2i + 1.
@@ -86,6 +94,7 @@ struct stream_columns {
   template <bool guarded, class Index>
   __device__ __forceinline__ void load(const Operand& source, Index outer0, Index depth, Index limit, Index k_limit) {
     const int g = (int)threadIdx.x % 32 / 4;
+    __builtin_assume(depth >= 0);  // a step's half is then known: two lie in one byte
 #pragma unroll
     for (int i = 0; i < groups; ++i) {
       const Index outer = outer0 + i * 8 * vector + g * vector;
@@ -112,19 +121,16 @@ struct stream_matrix : stream_rows<T, wide, Operand> {};
 template <class T, int wide, class Operand>
 struct stream_matrix<false, T, wide, Operand> : stream_columns<T, wide, Operand> {};
 
-//@ contract_stream
-// `few_are_rows`: the result's rows are those of `few`, its columns those of the matrix; else the other way round. Of a
-// long depth the sums of every `block` chunks are added to totals (0: one block).
-template <class T, int wide, int few, int warps, int unroll, bool few_are_rows, class Index, int block = 0, class Matrix,
-          class Few, class Result>
-__device__ __forceinline__ void contract_stream(unsigned char* shared, const Matrix& matrix, const Few& vectors,
-                                                const Result& out, Index wide0, Index few0, Index wide_limit,
-                                                Index few_limit, Index k_limit) {
-  using Fragments = stream_matrix<Matrix::along_depth || Matrix::vector == 1, T, wide, Matrix>;
-  constexpr int fragments = wide / 16, columns = few / 8, chunk = 32;
-  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
-
-  float sum[fragments][columns][4] = {}, total[block > 0 ? fragments : 1][columns][4] = {};
+//@ stream_sums
+// The sums of a warp's chunks, of which those of a turn are loaded together.
+template <class Fragments, class T, int wide, int warps, int unroll, int block, int columns, class Index, class Matrix,
+          class Few>
+__device__ __forceinline__ void stream_sums(float (&sum)[wide / 16][columns][4],
+                                            float (&total)[block > 0 ? wide / 16 : 1][columns][4], const Matrix& matrix,
+                                            const Few& vectors, Index wide0, Index few0, Index wide_limit,
+                                            Index few_limit, Index k_limit) {
+  constexpr int fragments = wide / 16, chunk = 32;
+  const int warp = (int)threadIdx.x / 32, t = (int)threadIdx.x % 4;
   const auto multiply = [&](const Fragments& m, const pack<T, 8> (&x)[columns]) {
 #pragma unroll
     for (int step = 0; step < 2; ++step)
@@ -163,6 +169,128 @@ __device__ __forceinline__ void contract_stream(unsigned char* shared, const Mat
     m.template load<true>(matrix, wide0, depth, wide_limit, k_limit);
     stream_few<true>(x, vectors, few0, depth, few_limit, k_limit);
     multiply(m, x);
+  }
+}
+
+//@ stream_spans
+// A lane's share of `wide` rows of a matrix that is loaded ahead, as it lies in memory: `span` steps of each.
+template <class T, int wide, class Operand, class Index>
+struct stream_spans {
+  static constexpr int fragments = wide / 16, vector = Operand::vector;
+  static constexpr int span = vector > 8 ? vector : 8, pieces = span / vector;
+  decltype((*(const Operand*)nullptr).load(Index(), Index())) loaded[fragments][2][pieces];
+
+  static __device__ __forceinline__ int row_of(int fragment, int g, int half) { return fragment * 16 + half * 8 + g; }
+  static __device__ __forceinline__ Index outer_of(int f, int half, Index outer0, Index limit) {
+    const Index outer = outer0 + row_of(f, (int)threadIdx.x % 32 / 4, half);
+    return outer < limit ? outer : limit - 1;  // rows beyond the limit read the last one: nobody stores them
+  }
+  template <bool guarded>
+  __device__ __forceinline__ void load(const Operand& source, Index outer0, Index depth, Index limit, Index k_limit) {
+#pragma unroll
+    for (int f = 0; f < fragments; ++f)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int i = 0; i < pieces; ++i)
+          if (!guarded || depth + i * vector < k_limit)
+            loaded[f][half][i] = source.load(outer_of(f, half, outer0, limit), depth + i * vector);
+  }
+  // The elements of a row, zeros beyond the limit where `guarded`.
+  template <bool guarded>
+  __device__ __forceinline__ pack<T, span> row(const Operand& source, int f, int half, Index outer0, Index depth,
+                                               Index limit, Index k_limit) const {
+    pack<T, span> all = {};
+#pragma unroll
+    for (int i = 0; i < pieces; ++i) {
+      if (guarded && depth + i * vector >= k_limit) break;
+      const auto x = source.value(outer_of(f, half, outer0, limit), depth + i * vector, loaded[f][half][i]);
+      memcpy(all.element + i * vector, x.element, sizeof(x));
+    }
+    return all;
+  }
+};
+
+//@ stream_sums_ahead
+// The sums of a warp's chunks where the matrix is loaded a turn ahead.
+template <class T, int wide, int warps, int unroll, int block, int columns, class Index, class Matrix, class Few>
+__device__ __forceinline__ void stream_sums_ahead(float (&sum)[wide / 16][columns][4],
+                                                  float (&total)[block > 0 ? wide / 16 : 1][columns][4],
+                                                  const Matrix& matrix, const Few& vectors, Index wide0, Index few0,
+                                                  Index wide_limit, Index few_limit, Index k_limit) {
+  using Spans = stream_spans<T, wide, Matrix, Index>;
+  constexpr int span = Spans::span, chunk = 4 * span, stride = warps * unroll;
+  const int warp = (int)threadIdx.x / 32, t = (int)threadIdx.x % 4;
+  const auto depth_of = [&](Index at) { return at * chunk + t * span; };
+  const auto multiply = [&](auto guarded, const Spans& m, Index depth) {
+    constexpr bool checks = decltype(guarded)::value;
+    pack<T, 8> x[span / 8][columns];
+#pragma unroll
+    for (int q = 0; q < span / 8; ++q) stream_few<checks>(x[q], vectors, few0, depth + 8 * q, few_limit, k_limit);
+#pragma unroll
+    for (int f = 0; f < wide / 16; ++f) {
+      const pack<T, span> upper = m.template row<checks>(matrix, f, 0, wide0, depth, wide_limit, k_limit),
+                          lower = m.template row<checks>(matrix, f, 1, wide0, depth, wide_limit, k_limit);
+#pragma unroll
+      for (int step = 0; step < span / 4; ++step) {
+        const u32 a[4] = {stream_word(upper, 2 * step), stream_word(lower, 2 * step), stream_word(upper, 2 * step + 1),
+                          stream_word(lower, 2 * step + 1)};
+#pragma unroll
+        for (int c = 0; c < columns; ++c) {
+          const pack<T, 8>& b = x[step / 2][c];
+          mma(sum[f][c], a, stream_word(b, step % 2 * 2), stream_word(b, step % 2 * 2 + 1), T{});
+        }
+      }
+    }
+  };
+  const Index chunks = k_limit / chunk, whole = chunks / unroll * unroll;
+  int turns = 0;
+  Spans next[unroll];
+  const auto load = [&](Index first) {
+#pragma unroll
+    for (int u = 0; u < unroll; ++u)
+      next[u].template load<false>(matrix, wide0, depth_of(first + u), wide_limit, k_limit);
+  };
+  if (warp * unroll < whole) load(warp * unroll);
+#pragma unroll 1
+  for (Index first = warp * unroll; first < whole; first += stride) {
+    Spans m[unroll];
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) m[u] = next[u];
+    if (first + stride < whole) load(first + stride);
+#pragma unroll
+    for (int u = 0; u < unroll; ++u) multiply(stream_flag<false>{}, m[u], depth_of(first + u));
+    if constexpr (block > 0)
+      if (++turns % (block / unroll > 0 ? block / unroll : 1) == 0) add_block(total, sum);
+  }
+  if (whole * chunk >= k_limit) return;  // known where the depth is
+#pragma unroll 1
+  for (Index at = whole + warp; at * chunk < k_limit; at += warps) {
+    Spans m;
+    m.template load<true>(matrix, wide0, depth_of(at), wide_limit, k_limit);
+    multiply(stream_flag<true>{}, m, depth_of(at));
+  }
+}
+
+//@ contract_stream
+// `few_are_rows`: the result's rows are those of `few`, its columns those of the matrix; else the other way round. Of a
+// long depth the sums of every `block` chunks are added to totals (0: one block).
+template <class T, int wide, int few, int warps, int unroll, bool few_are_rows, class Index, int block = 0, class Matrix,
+          class Few, class Result>
+__device__ __forceinline__ void contract_stream(unsigned char* shared, const Matrix& matrix, const Few& vectors,
+                                                const Result& out, Index wide0, Index few0, Index wide_limit,
+                                                Index few_limit, Index k_limit) {
+  using Fragments = stream_matrix<Matrix::along_depth || Matrix::vector == 1, T, wide, Matrix>;
+  constexpr int fragments = wide / 16, columns = few / 8;
+  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, g = lane / 4, t = lane % 4;
+
+  float sum[fragments][columns][4] = {}, total[block > 0 ? fragments : 1][columns][4] = {};
+  if constexpr (Matrix::ahead && Matrix::along_depth) {
+    stream_sums_ahead<T, wide, warps, unroll, block>(sum, total, matrix, vectors, wide0, few0, wide_limit, few_limit,
+                                                     k_limit);
+  } else {
+    stream_sums<Fragments, T, wide, warps, unroll, block>(sum, total, matrix, vectors, wide0, few0, wide_limit, few_limit,
+                                                          k_limit);
   }
   if constexpr (block > 0) {
     add_block(total, sum);

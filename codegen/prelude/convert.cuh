@@ -18,19 +18,6 @@ __device__ __forceinline__ float bf16_to_f32(bf16 x) {
 __device__ __forceinline__ float small_to_f32(u8 x) { return __uint_as_float(0x4b000000u | x) - 8388608.0f; }
 __device__ __forceinline__ float small_to_f32(i8 x) { return __uint_as_float(0x4b000080u ^ (u8)x) - 8388736.0f; }
 __device__ __forceinline__ float small_to_f32(i16 x) { return __uint_as_float(0x4b008000u ^ (u16)x) - 8421376.0f; }
-// Byte j of a vector of them: one permutation takes it out of its word and puts the exponent in front.
-__device__ __forceinline__ float byte_to_f32(u32 word, int j, u8) {
-  return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + j)) - 8388608.0f;
-}
-__device__ __forceinline__ float byte_to_f32(u32 word, int j, i8) {
-  return __uint_as_float(__byte_perm(word ^ 0x80808080u, 0x4b000000u, 0x7440u + j)) - 8388736.0f;
-}
-template <class T, int N>
-__device__ __forceinline__ float small_to_f32(const pack<T, N>& x, int j) {
-  u32 word;
-  memcpy(&word, x.element + j / 4 * 4, 4);
-  return byte_to_f32(word, j % 4, T{});
-}
 
 //@ f32_to_bf16
 __device__ __forceinline__ bf16 f32_to_bf16(float x) {

@@ -90,12 +90,31 @@ __device__ __forceinline__ void wait_copies() {
 template <int vector_, bool along_depth_, bool async_, class Get>
 struct operand {
   static constexpr int vector = vector_;
-  static constexpr bool along_depth = along_depth_, async = async_;
+  static constexpr bool along_depth = along_depth_, async = async_, ahead = false;
   Get get;
 };
 template <int vector, bool along_depth, bool async, class Get>
 __device__ __forceinline__ operand<vector, along_depth, async, Get> make_operand(Get get) {
   return {get};
+}
+
+//@ operand_ahead make_operand_ahead
+// The same in two steps, between which others may stand: load(outer, depth) reads what value(outer, depth, loaded) makes
+// the elements of.
+template <int vector_, bool along_depth_, class Load, class Value>
+struct operand_ahead {
+  static constexpr int vector = vector_;
+  static constexpr bool along_depth = along_depth_, async = false, ahead = true;
+  Load load;
+  Value value;
+  template <class Index>
+  __device__ __forceinline__ auto get(Index outer, Index depth) const {
+    return value(outer, depth, load(outer, depth));
+  }
+};
+template <int vector, bool along_depth, class Load, class Value>
+__device__ __forceinline__ operand_ahead<vector, along_depth, Load, Value> make_operand_ahead(Load load, Value value) {
+  return {load, value};
 }
 
 //@ tile_loader

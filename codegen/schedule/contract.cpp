@@ -185,41 +185,73 @@ constexpr int kFewStreamed = 32;
 
 ContractSchedule streamed(const Kernel& kernel, const Problem& problem, const Target& target, int wide, int warps,
                           int chunks) {
-  constexpr int kChunk = 32;  // of the depth (contract_stream.cuh)
   const int few = static_cast<int>(ceil_div(std::min(problem.m, problem.n), 8) * 8);
   const bool rows = problem.m <= problem.n;
   ContractSchedule schedule;
   schedule.loop = MainLoop::stream;
   schedule.tile_m = rows ? few : wide;
   schedule.tile_n = rows ? wide : few;
-  schedule.tile_k = chunks * kChunk;
   schedule.warps_m = schedule.warps_n = 1;
   schedule.warps_k = warps;
   schedule.streaming_loads = true;
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
-  schedule.vector_a = schedule.vector_b = 8;
+  schedule.vector_a = schedule.vector_b = kWidestStreamed;
   StreamParts stream = stream_parts(schedule, kernel, parts, element, target);
   if (!stream.matrix_access.along_depth)  // eight lanes lie side by side
     stream.matrix_access.vector = std::min(stream.matrix_access.vector, wide / 8);
   schedule.vector_a = (rows ? stream.few_access : stream.matrix_access).vector;
   schedule.vector_b = (rows ? stream.matrix_access : stream.few_access).vector;
+  schedule.tile_k = chunks * stream.chunk;
   return schedule;
+}
+
+// Warps of a block, as many as let all blocks run at once: what is left for a second turn of theirs has the memory for
+// itself.
+int warps_at_once(const Kernel& kernel, const Problem& problem, const Target& target,
+                  const ContractSchedule& schedule) {
+  constexpr int kMost = 16, kLeast = 4;
+  const int wide = std::max(schedule.tile_m, schedule.tile_n);
+  const std::int64_t tiles = problem.batch * ceil_div(std::max(problem.m, problem.n), wide);
+  const int resident = target.registers_per_multiprocessor / (32 * stream_registers(schedule, kernel, target));
+  int warps = kMost;
+  while (warps > kLeast && tiles > std::int64_t{resident} / warps * target.multiprocessors) warps /= 2;
+  return warps;
+}
+
+// Tiles of a matrix that is narrower than 16 bits, by how it lies: 16 bytes of each row along the depth; across it,
+// lines of 64 bytes. They are wide since each reads the few again, which are more bytes.
+struct StreamTile {
+  int wide = 16, chunks = 4, warps = 8;
+};
+StreamTile narrow_tile(const Kernel& kernel, const Problem& problem, const Target& target, bool along_depth) {
+  const int wide = along_depth ? 32 : 64;
+  return {wide, 1, warps_at_once(kernel, problem, target, streamed(kernel, problem, target, wide, 1, 1))};
 }
 
 // What was fastest on an H200 at 4096 x 4096, by how the matrix lies: narrow tiles along the depth; across it, lines of
 // 64 bytes, and more warps.
-std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {
-  const std::int64_t few = std::min(problem.m, problem.n);
-  if (few > kFewStreamed) return std::nullopt;
+StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Target& target) {
+  constexpr int kBytes = 2, kSteps = 8;  // of an element that is not narrow
   const ContractParts parts = contract_parts(kernel);
-  const OperandPart& matrix = problem.m <= problem.n ? parts.b : parts.a;
-  const bool along_depth =
-      tile_access(kernel, matrix, tile_element(kernel, parts.contract, target), Lines::as_read, target).along_depth;
-  for (int chunks = along_depth ? 4 : 2; chunks >= 1; chunks /= 2) {
-    const std::int64_t warps = std::clamp<std::int64_t>(problem.k / (32 * chunks), 1, along_depth ? 8 : 16);
-    const ContractSchedule schedule =
-        streamed(kernel, problem, target, along_depth && few <= 16 ? 16 : 32, static_cast<int>(warps), chunks);
+  const StreamParts stream = stream_parts(streamed(kernel, problem, target, 32, 1, 1), kernel, parts,
+                                          tile_element(kernel, parts.contract, target), target);
+  const bool along_depth = stream.matrix_access.along_depth;
+  const int axis = along_depth ? stream.matrix.depth : stream.matrix.outer;
+  if (stream.ahead ||
+      (stream.matrix_access.vector > 1 && 4 * loaded_words(kernel, stream.matrix, axis, kSteps) < kBytes * kSteps))
+    return narrow_tile(kernel, problem, target, along_depth);
+  const std::int64_t few = std::min(problem.m, problem.n);
+  return along_depth ? StreamTile{few <= 16 ? 16 : 32, 4, 8} : StreamTile{32, 2, 16};
+}
+
+std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {
+  if (std::min(problem.m, problem.n) > kFewStreamed) return std::nullopt;
+  const StreamTile tile = stream_tile(kernel, problem, target);
+  for (int chunks = tile.chunks; chunks >= 1; chunks /= 2) {
+    const ContractSchedule one = streamed(kernel, problem, target, tile.wide, 1, chunks);
+    const int warps = static_cast<int>(std::clamp<std::int64_t>(problem.k / one.tile_k, 1, tile.warps));
+    const ContractSchedule schedule = streamed(kernel, problem, target, tile.wide, warps, chunks);
     if (verify(schedule, kernel, target).empty()) return schedule;
   }
   return std::nullopt;
@@ -250,7 +282,7 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
   }
   if (chosen.loop == MainLoop::stream) {
     for (const int wide : {16, 32, 64})
-      for (const int warps : {8, 16})
+      for (const int warps : {4, 8, 16})
         for (const int chunks : {1, 2, 4, 8})
           if (wide >= std::min(problem.m, problem.n))
             result.push_back(streamed(kernel, problem, target, wide, warps, chunks));

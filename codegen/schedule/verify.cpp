@@ -280,7 +280,7 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
 
 // Of a streaming main loop (codegen/prelude/contract_stream.cuh).
 Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
-  constexpr int kChunk = 32, kMostRegisters = 192;  // of a thread, in 4 bytes, for what is under way and its sums
+  constexpr int kMostRegisters = 240, kMostRowsAhead = 32;
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   if (target.sm < 80 || !element.tensor_cores || size_of(element.dtype) != 2)
@@ -293,8 +293,11 @@ Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, con
   const TileAccess& access = stream.matrix_access;
   if (wide % (access.along_depth || access.vector == 1 ? 16 : 8 * access.vector) != 0)
     return "a warp multiplies whole fragments";
-  if (schedule.tile_k < kChunk || schedule.tile_k % kChunk != 0) return "a warp takes the depth in chunks of 32";
-  if (schedule.tile_k / kChunk * (wide + few) / 2 + wide * few / 32 > kMostRegisters)
+  if (schedule.tile_k < stream.chunk || schedule.tile_k % stream.chunk != 0)
+    return "a warp takes the depth in whole chunks";
+  const int registers = stream_registers(schedule, kernel, target);
+  const bool fits = !stream.ahead || 32 * schedule.warps_k * registers <= target.registers_per_multiprocessor;
+  if (registers > kMostRegisters || !fits || (stream.ahead && few > 8 && wide > kMostRowsAhead))
     return "what is under way exceeds the registers of a thread";
   if (schedule.tile_n % epilogue_vector(kernel, parts.n, 8) != 0) return "the columns of a tile are whole vectors";
   if (stream_shared_bytes(schedule) > target.shared_memory_per_block)

@@ -18,6 +18,7 @@
 #define __cluster_dims__(...)
 #define __grid_constant__
 #define __shared__ static
+#define __builtin_assume(condition)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
 struct Dim3 {

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
-#include "codegen/analysis/exact.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
+#include "codegen/emit/cuda/bytes.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
@@ -19,7 +20,12 @@ namespace {
 class PointsEmitter {
  public:
   PointsEmitter(Writer& out, const Kernel& kernel, const Points& points)
-      : out_(out), kernel_(kernel), points_(points), vectors_(points.registers.held), computed_(points.instrs) {
+      : out_(out), kernel_(kernel), points_(points), vectors_(points.registers.held), bytes_(kernel, points) {
+    const Packed& packed = points.packed;
+    if (packed.value >= 0 && vector() > 1 && packed.type == storage_type(packed.dtype))
+      pairs_ = bytes_.pairs(packed.value, packed.dtype);
+    find_wanted();
+    computed_ = instrs_;
     std::erase_if(computed_, [&](InstrId id) { return contains(points.registers.held, id); });
   }
 
@@ -28,7 +34,53 @@ class PointsEmitter {
     emit_single_stores();
   }
 
+  // As define_vector writes them, less those that values decide.
+  std::vector<VectorLoad> loads() {
+    std::vector<VectorLoad> result;
+    for (InstrId id : computed_)
+      if (varies(id) && kernel_.instr(id).kind == InstrKind::load && is_placed(id))
+        if (const VectorLoad load = load_of(id); !load.value.empty() && known_.emplace(load.value, load.name).second)
+          result.push_back(load);
+    return result;
+  }
+
  private:
+  // The values that others than instructions of the run ask for.
+  std::vector<InstrId> roots() const {
+    std::vector<InstrId> roots = points_.registers.saved;
+    for (const InstrId id : roots_of(kernel_, points_.stores)) roots.push_back(id);
+    for (const auto* reduces : {&points_.accumulators.reduces, &points_.accumulators.outer})
+      for (const InstrId id : *reduces) roots.push_back(kernel_.instr(id).args[0]);
+    if (points_.packed.value >= 0 && !pairs_) roots.push_back(points_.packed.value);
+    return roots;
+  }
+
+  // What the run has to define. Bytes in words leave nobody who asks for single ones, or for the steps by which they
+  // become reals.
+  void find_wanted() {
+    instrs_ = points_.instrs;
+    elements_ = roots();
+    if (vector() == 1) return;
+    std::vector<InstrId> asked = elements_, passed;  // by what is defined; by what would have been
+    if (pairs_) {
+      asked.insert(asked.end(), pairs_->vectors.begin(), pairs_->vectors.end());
+      passed.push_back(points_.packed.value);
+    }
+    for (std::size_t i = instrs_.size(); i-- > 0;) {
+      const InstrId id = instrs_[i];
+      const std::vector<InstrId> all = operands_of(kernel_.instr(id));
+      if (contains(passed, id) && !contains(asked, id)) {
+        instrs_.erase(instrs_.begin() + static_cast<std::ptrdiff_t>(i));
+      } else {
+        const std::vector<InstrId> operands = bytes_.operands(id);
+        asked.insert(asked.end(), operands.begin(), operands.end());
+        const bool of_elements = bytes_.form(id) == nullptr && !bytes_.exact(id);
+        if (of_elements) elements_.insert(elements_.end(), operands.begin(), operands.end());
+      }
+      passed.insert(passed.end(), all.begin(), all.end());
+    }
+  }
+
   int vector() const { return points_.lanes.vector; }
   bool varies(InstrId id) const { return cuda::varies(points_.lanes, kernel_.instr(id).depends); }
   bool varies(const Store& store) const { return cuda::varies(points_.lanes, axes_of(kernel_, store)); }
@@ -42,7 +94,7 @@ class PointsEmitter {
   }
 
   void emit_single() {
-    for (InstrId id : points_.instrs) define_at("0", id, names_);
+    for (InstrId id : instrs_) define_at("0", id, names_);
     accumulate("0");
     save("0");
     declare_packed();
@@ -50,14 +102,14 @@ class PointsEmitter {
   }
 
   void emit_vector() {
-    for (InstrId id : points_.instrs) {
+    for (InstrId id : instrs_) {
       if (!varies(id))
         define_at("0", id, names_);
       else if (!contains(vectors_, id))
         define_vector(id);
     }
     declare_packed();
-    emit_loop();
+    if (has_loop()) emit_loop();
     for (int index : points_.stores)
       if (const int width = store_width(index); width != 0) emit_vector_store(index, width);
   }
@@ -65,23 +117,14 @@ class PointsEmitter {
   // The value at point j of the vector: taken from its vector where it has one.
   void define_at(const std::string& j, InstrId id, const Names& names) {
     const Instr& instr = kernel_.instr(id);
+    if (bytes_.form(id) != nullptr && !contains(elements_, id)) return;
     if (contains(vectors_, id))
       out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, vector_element(id, j)), comment(instr));
-    else if (casts_small_vector(instr))
-      out_.line(fmt::format("const float v{} = small_to_f32({}, {});", id, vector_name(instr.args[0]), j),
+    else if (const auto sum = bytes_.exact(id))
+      out_.line(fmt::format("const float v{} = byte_to_f32({}, {}, {});", id, bytes_.name(sum->bytes), j, sum->plus),
                 comment(instr));
     else
       define(out_, kernel_, id, computed_, names);
-  }
-
-  // A conversion of loaded bytes to a real that holds them: words of them are taken apart as they are converted.
-  bool casts_small_vector(const Instr& instr) const {
-    if (instr.kind != InstrKind::map || instr.op != ir::Op::cast || compute_type(instr.dtype) != DType::f32)
-      return false;
-    const InstrId from = instr.args[0];
-    const Instr& loaded = kernel_.instr(from);
-    return vector() % 4 == 0 && contains(vectors_, from) && loaded.kind == InstrKind::load &&
-           (loaded.dtype == DType::i8 || loaded.dtype == DType::u8) && is_exact_in(kernel_, from, instr.dtype);
   }
 
   std::string vector_name(InstrId id) const {
@@ -100,22 +143,78 @@ class PointsEmitter {
     return held ? registers.before + text + registers.behind : text;
   }
 
+  // Whether no value decides where it is read.
+  bool is_placed(InstrId id) const {
+    const Access& access = kernel_.instr(id).access;
+    return !contains(points_.shared.loads, id) && access.offset.values().empty() &&
+           std::all_of(access.guards.begin(), access.guards.end(),
+                       [](const Guard& guard) { return guard.index.values().empty(); });
+  }
+
+  // `load` in words, where it is a value that is had so.
+  VectorLoad in_words(InstrId id, int elements, VectorLoad load) const {
+    if (bytes_.form(id) == nullptr || elements % 4 != 0) return load;
+    return {bytes_type(kernel_.instr(id).dtype, elements), load.name, fmt::format("to_bytes({})", load.value)};
+  }
+
+  // The vector that a load is made of: s<id> where points share its elements. Empty where they lie apart.
+  VectorLoad load_of(InstrId id) const {
+    const DType dtype = stored_dtype(kernel_, kernel_.instr(id).access);
+    const std::string type = pack_type(dtype, vector()), name = fmt::format("x{}", id);
+    if (contains(points_.shared.loads, id))
+      return in_words(id, vector(),
+                      {type, name, fmt::format("load<{0}, {0}>(s{1} + {2})", vector(), id, points_.shared.place)});
+    if (const auto shared = shared_load(kernel_, id, points_.lanes, names_, points_.cache))
+      return in_words(id, shared->elements,
+                      {pack_type(dtype, shared->elements), fmt::format("s{}", id), shared->value});
+    const std::string value = vector_load(kernel_, id, points_.lanes, names_, points_.cache);
+    return value.empty() ? VectorLoad{} : in_words(id, vector(), {type, name, value});
+  }
+
+  // Each point's element of what points share.
+  std::string spread(InstrId id, const SharedLoad& shared) const {
+    const DType dtype = kernel_.instr(id).dtype;
+    if (bytes_.form(id) == nullptr) return fmt::format("spread<{}, {:#x}u>(s{})", shared.points, shared.visible, id);
+    if (shared.elements % 4 != 0)
+      return fmt::format("to_bytes(spread<{}, {:#x}u>(s{}))", shared.points, shared.visible, id);
+    return fmt::format("bytes_choose<{}, {}, {:#x}u>(s{}, 0u)", bytes_type(dtype, vector()), shared.points,
+                       shared.visible, id);
+  }
+
+  // What several loads read is read once.
+  void define_load(InstrId id) {
+    const VectorLoad load = load_of(id);
+    if (load.value.empty()) return;
+    const auto [first, is_first] = known_.emplace(load.value, load.name);
+    if (!is_first || !points_.loaded || !is_placed(id))
+      out_.line(fmt::format("const {} {} = {};", load.type, load.name, is_first ? load.value : first->second));
+    const ByteForm* form = bytes_.form(id);
+    if (form != nullptr && form->points > 1) return;
+    if (const auto shared = shared_load(kernel_, id, points_.lanes, names_))
+      out_.line(fmt::format(
+          "const {} x{} = {};",
+          form != nullptr ? bytes_.type(id) : pack_type(stored_dtype(kernel_, kernel_.instr(id).access), vector()), id,
+          spread(id, *shared)));
+    vectors_.push_back(id);
+  }
+
   // "const pack<int, 8> x4 = …;" of a value that is had for all points together.
   void define_vector(InstrId id) {
     const Instr& instr = kernel_.instr(id);
+    if (instr.kind == InstrKind::load) return define_load(id);
     std::string type, value;
-    if (instr.kind == InstrKind::load) {
-      type = pack_type(stored_dtype(kernel_, instr.access), vector());
-      value = contains(points_.shared.loads, id)
-                  ? fmt::format("load<{0}, {0}>(s{1} + {2})", vector(), id, points_.shared.place)
-                  : vector_load(kernel_, id, points_.lanes, names_, points_.cache);
+    if (bytes_.form(id) != nullptr) {
+      type = bytes_.type(id);
+      value = bytes_.expression(id);
     } else if (draws_together(instr)) {
       type = fmt::format("pack<int, {}>", vector());
       value = fmt::format("random_elements<{}>({}, {}, {})", vector(), value_name(kernel_, instr.args[0]), instr.stream,
                           index_text(instr.index, names_));
     }
     if (value.empty()) return;
-    out_.line(fmt::format("const {} x{} = {};", type, id, value));
+    const bool is_bytes = bytes_.form(id) != nullptr;
+    out_.line(fmt::format("const {} {} = {};", type, is_bytes ? bytes_.name(id) : fmt::format("x{}", id), value),
+              is_bytes ? comment(instr) : std::string());
     vectors_.push_back(id);
   }
 
@@ -125,6 +224,12 @@ class PointsEmitter {
            !varies(instr.args[0]) && counts_up(instr.index, lanes.axis, lanes.flat, lanes.vector, 4, kernel_);
   }
 
+  // Whether anything is done point by point.
+  bool has_loop() const {
+    return !points_.stores.empty() || !points_.registers.saved.empty() || !points_.accumulators.reduces.empty() ||
+           !points_.accumulators.outer.empty() || (points_.packed.value >= 0 && !pairs_);
+  }
+
   void emit_loop() {
     for (int index : points_.stores)
       if (store_width(index) != 0)
@@ -132,7 +237,7 @@ class PointsEmitter {
             fmt::format("{} y{};", pack_type(stored_dtype(kernel_, store_at(kernel_, index).access), vector()), index));
     out_.unrolled("j", vector());
     const Names names = points_.lanes.flat ? emit_advance() : at_point(names_, points_.lanes.axis, "j");
-    for (InstrId id : points_.instrs)
+    for (InstrId id : instrs_)
       if (varies(id)) define_at("j", id, names);
     save("j");
     pack("j");
@@ -184,12 +289,14 @@ class PointsEmitter {
   }
 
   void declare_packed() {
-    if (points_.packed.value >= 0) out_.line(fmt::format("pack<{}, {}> y;", points_.packed.type, vector()));
+    if (points_.packed.value < 0) return;
+    const std::string y = fmt::format("pack<{}, {}> y", points_.packed.type, vector());
+    out_.line(pairs_ ? fmt::format("const {} = {};", y, pairs_->value) : y + ";");
   }
 
   void pack(const std::string& j) {
     const Packed& packed = points_.packed;
-    if (packed.value < 0) return;
+    if (packed.value < 0 || pairs_) return;
     const std::string element = encoded_as(packed.value, packed.dtype);
     const bool wrapped = packed.type != storage_type(packed.dtype);
     out_.line(fmt::format("y[{}] = {};", j, wrapped ? fmt::format("{}{{{}}}", packed.type, element) : element));
@@ -251,13 +358,23 @@ class PointsEmitter {
   const Kernel& kernel_;
   const Points& points_;
   const Names names_ = names_of(kernel_);
-  std::vector<InstrId> vectors_;   // values that are there as vectors
-  std::vector<InstrId> computed_;  // what is not held
+  std::vector<InstrId> vectors_;  // values that are there as vectors
+  ByteVectors bytes_;
+  std::optional<ByteVectors::Pairs> pairs_;   // the value that is gathered, where it is made of bytes
+  std::vector<InstrId> instrs_;               // what is wanted of the run
+  std::vector<InstrId> elements_;             // what is asked for point by point
+  std::vector<InstrId> computed_;             // what is not held
+  std::map<std::string, std::string> known_;  // the name of what is loaded
 };
 
 }  // namespace
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) { PointsEmitter(out, kernel, points).emit(); }
+
+std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points) {
+  Writer none(0);
+  return PointsEmitter(none, kernel, points).loads();
+}
 
 std::vector<int> all_stores(const Kernel& kernel) {
   std::vector<int> stores(kernel.stores.size());

@@ -56,7 +56,15 @@ struct Points {
   SharedVectors shared = {};
   Accumulators accumulators = {};
   Packed packed = {};
+  bool loaded = false;  ///< placed_loads are defined before
 };
+
+/// A vector that a run loads: "const pack<u8, 16> x3 = load<16, 16>(in1 + i1);"
+struct VectorLoad {
+  std::string type, name, value;
+};
+/// Those that no value of the run decides, each once, in the order in which the run defines them.
+std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);

@@ -38,17 +38,6 @@ std::string guarded(const Kernel& kernel, const Access& access, const std::strin
                        : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
 }
 
-// "spread<2, 0x55>(load<4, 4>(in0 + i1 / 2))": two points share each element, of which the even one sees it.
-std::string shared_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
-                        const CacheHints& cache) {
-  if (lanes.flat || lanes.peeled != nullptr || lanes.axis < 0) return {};
-  const Access& access = kernel.instr(load).access;
-  const auto shared = shared_elements(access, lanes.axis, lanes.vector, kernel);
-  if (!shared) return {};
-  return fmt::format("spread<{}, {:#x}>({}<{}, {}>({}))", shared->points, shared->visible, load_function(cache, load),
-                     lanes.vector / shared->points, shared->width, address(kernel, access, names));
-}
-
 }  // namespace
 
 std::string held_type(const Kernel& kernel, InstrId value) {
@@ -74,11 +63,28 @@ Names at_point(Names names, int axis, const std::string& j) {
   return names;
 }
 
+std::optional<SharedLoad> shared_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
+                                      const CacheHints& cache) {
+  const Access& access = kernel.instr(load).access;
+  if (lanes.flat || lanes.peeled != nullptr || lanes.axis < 0 || width_of(kernel, access, lanes) != 0)
+    return std::nullopt;
+  const auto shared = shared_elements(access, lanes.axis, lanes.vector, kernel);
+  if (!shared) return std::nullopt;
+  const int elements = lanes.vector / shared->points;
+  return SharedLoad{fmt::format("{}<{}, {}>({})", load_function(cache, load), elements, shared->width,
+                                address(kernel, access, names)),
+                    elements, shared->points, shared->visible};
+}
+
 std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
                         const CacheHints& cache) {
   const Access& access = kernel.instr(load).access;
   const int vector = lanes.vector, width = width_of(kernel, access, lanes);
-  if (width == 0) return shared_load(kernel, load, lanes, names, cache);
+  if (width == 0) {
+    const auto shared = shared_load(kernel, load, lanes, names, cache);
+    return shared ? fmt::format("spread<{}, {:#x}u>({})", shared->points, shared->visible, shared->value)
+                  : std::string();
+  }
   const std::string guard = guard_text(access.guards, names);
   if (loads_around(lanes, width, size_of(stored_dtype(kernel, access))))
     return guarded(kernel, access, guard, vector, around_load(kernel, access, vector, names));

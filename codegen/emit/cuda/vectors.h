@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,15 @@ Names at_point(Names names, int axis, const std::string& j);
 /// where neighbours share elements. It is empty where the elements lie apart.
 std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
                         const CacheHints& cache = {});
+/// What neighbouring points share, as one vector: "load<4, 4>(in1 + i1 / 2)".
+struct SharedLoad {
+  std::string value;
+  int elements = 0, points = 0;  ///< of the vector; that share one
+  std::uint32_t visible = 0;     ///< bit j: point j has its element, else zero
+};
+/// Nothing where vector_load takes no elements for several points.
+std::optional<SharedLoad> shared_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
+                                      const CacheHints& cache = {});
 /// The element at `names` as it is in memory, zero where a guard does not hold.
 std::string guarded_element(const Kernel& kernel, InstrId load, const Names& names);
 /// Loads the points' elements of `load` into `vector`, "x3[c]": together, or one by one where they lie apart.

@@ -2,6 +2,9 @@
 // and the epilogue with its stores; the loop between them stands in the prelude (contract.cuh).
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
@@ -36,9 +39,15 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
   return {};
 }
 
+// Blocks that a multiprocessor must have registers for: whatever a compiler could convert at once, more warps hide
+// more.
+int blocks_ahead(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const int registers = 32 * schedule.warps_k * stream_registers(schedule, kernel, target);
+  return std::max(kAllRegisters, target.registers_per_multiprocessor / registers);
+}
+
 // A matrix that streams past few rows or columns.
 Source emit_stream(const Kernel& kernel, const Target& target) {
-  constexpr int kChunk = 32;  // of the depth (contract_stream.cuh)
   const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
@@ -59,16 +68,23 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   decode_batch(out, kernel, parts.batch, "tile.batch");
   CacheHints cache;
   const std::uint64_t both = 1ull << stream.matrix.outer | 1ull << stream.matrix.depth;
+  const auto is_read_again = [&](InstrId id) {  // a line of scales has those of groups to come; a byte, the next step
+    const Access& access = kernel.instr(id).access;
+    const int steps = stream.ahead ? stream.matrix_access.vector : 2;
+    return (stream.ahead || !stream.matrix_access.along_depth) &&
+           step_along(access.offset, stream.matrix.depth, steps, kernel) == 0;
+  };
   for (const InstrId id : stream.matrix.region)
     if (schedule.streaming_loads && kernel.instr(id).kind == InstrKind::load &&
-        (kernel.instr(id).depends & both) == both)
+        (kernel.instr(id).depends & both) == both && !is_read_again(id))
       cache.streamed.push_back(id);
-  emit_operand(out, kernel, "matrix", stream.matrix, element, stream.matrix_access, cache);
+  const auto emit_matrix = stream.ahead ? emit_operand_ahead : emit_operand;
+  emit_matrix(out, kernel, "matrix", stream.matrix, element, stream.matrix_access, cache);
   emit_operand(out, kernel, "few", stream.few, element, stream.few_access);
   emit_result(out, kernel, parts, element);
   out.line(fmt::format("contract_stream<{}, {}, {}, {}, {}, {}, {}{}>(", tile_type(element), wide, few,
-                       schedule.warps_k, schedule.tile_k / kChunk, rows, index,
-                       steps_of_block(kernel, parts.contract, element, kChunk)));
+                       schedule.warps_k, schedule.tile_k / stream.chunk, rows, index,
+                       steps_of_block(kernel, parts.contract, element, stream.chunk)));
   out.line(fmt::format("    shared, matrix, few, out, ({0})tile.{1} * {2}, ({0})tile.{3} * {4}, {5}, {6}, {7});", index,
                        rows ? "n" : "m", wide, rows ? "m" : "n", few, dim_text(extent(rows ? parts.n : parts.m), names),
                        dim_text(extent(rows ? parts.m : parts.n), names), dim_text(extent(parts.k), names)));
@@ -77,7 +93,7 @@ Source emit_stream(const Kernel& kernel, const Target& target) {
   launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
   launch.block = 32 * schedule.warps_k;
   launch.shared_bytes = static_cast<int>(stream_shared_bytes(schedule));
-  return finish(kernel, out, launch, target, kAllRegisters);
+  return finish(kernel, out, launch, target, stream.ahead ? blocks_ahead(schedule, kernel, target) : kAllRegisters);
 }
 
 }  // namespace

@@ -34,14 +34,12 @@ void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, Til
                           : fmt::format("return {};", elements));
 }
 
-void emit_computed(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
-                   const TileAccess& access, int axis, const CacheHints& cache) {
-  emit_points(out, kernel,
-              {.lanes = {.axis = axis, .vector = access.vector},
-               .instrs = part.region,
-               .cache = cache,
-               .packed = {.value = part.value, .type = tile_type(element), .dtype = element.dtype}});
-  out.line("return y;");
+Points computed(const OperandPart& part, TileElement element, const TileAccess& access, int axis,
+                const CacheHints& cache) {
+  return {.lanes = {.axis = axis, .vector = access.vector},
+          .instrs = part.region,
+          .cache = cache,
+          .packed = {.value = part.value, .type = tile_type(element), .dtype = element.dtype}};
 }
 
 bool gathers(const Access& access) {
@@ -120,7 +118,36 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
   if (access.async || access.widened || (access.as_stored && !rounded)) {
     emit_stored(out, kernel, part, element, access, axis, cache);
   } else {
-    emit_computed(out, kernel, part, element, access, axis, cache);
+    emit_points(out, kernel, computed(part, element, access, axis, cache));
+    out.line("return y;");
+  }
+  out.close("});");
+}
+
+void emit_operand_ahead(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
+                        TileElement element, const TileAccess& access, const CacheHints& cache) {
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const std::string place = fmt::format("{0} {1}, {0} {2}", type, names.axes[static_cast<std::size_t>(part.outer)],
+                                        names.axes[static_cast<std::size_t>(part.depth)]);
+  Points points = computed(part, element, access, access.along_depth ? part.depth : part.outer, cache);
+  const std::vector<VectorLoad> loads = placed_loads(kernel, points);
+  out.open(fmt::format("struct {}_loads {{", name));
+  for (const VectorLoad& load : loads) out.line(fmt::format("{} {};", load.type, load.name));
+  out.close("};");
+  out.open(fmt::format("const auto {} = make_operand_ahead<{}, {}>([&]({}) {{", name, access.vector, access.along_depth,
+                       place));
+  out.line(fmt::format("{}_loads loaded;", name));
+  for (const VectorLoad& load : loads) out.line(fmt::format("loaded.{} = {};", load.name, load.value));
+  out.line("return loaded;");
+  out.close(fmt::format("}}, [&]({}, const {}_loads& loaded) {{", place, name));
+  for (const VectorLoad& load : loads) out.line(fmt::format("const auto& {0} = loaded.{0};", load.name));
+  if (access.widened) {
+    out.line(fmt::format("return widened<{}>({});", tile_type(element), loads.at(0).name));
+  } else {
+    points.loaded = true;
+    emit_points(out, kernel, points);
+    out.line("return y;");
   }
   out.close("});");
 }

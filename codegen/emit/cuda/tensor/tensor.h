@@ -21,6 +21,10 @@ std::string tile_type(TileElement element);
 void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
                   TileElement element, const TileAccess& access, const CacheHints& cache = {});
 
+/// The same as make_operand_ahead: what it loads apart from what becomes of it.
+void emit_operand_ahead(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
+                        TileElement element, const TileAccess& access, const CacheHints& cache = {});
+
 /// "const i64 b0 = …;" for the batch axes, from the batch's number.
 void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number);
 
