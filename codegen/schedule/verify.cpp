@@ -281,6 +281,7 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
 // Of a streaming main loop (codegen/prelude/contract_stream.cuh).
 Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr int kMostRegisters = 240, kMostRowsAhead = 32;
+  constexpr int kOfArrived = 16;  // addresses are no longer held when what they point at is multiplied
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   if (target.sm < 80 || !element.tensor_cores || size_of(element.dtype) != 2)
@@ -296,7 +297,8 @@ Reason verify_stream(const ContractSchedule& schedule, const Kernel& kernel, con
   if (schedule.tile_k < stream.chunk || schedule.tile_k % stream.chunk != 0)
     return "a warp takes the depth in whole chunks";
   const int registers = stream_registers(schedule, kernel, target);
-  const bool fits = !stream.ahead || 32 * schedule.warps_k * registers <= target.registers_per_multiprocessor;
+  const int held = stream.ahead ? registers : registers - kOfArrived;
+  const bool fits = 32 * schedule.warps_k * held <= target.registers_per_multiprocessor;
   if (registers > kMostRegisters || !fits || (stream.ahead && few > 8 && wide > kMostRowsAhead))
     return "what is under way exceeds the registers of a thread";
   if (schedule.tile_n % epilogue_vector(kernel, parts.n, 8) != 0) return "the columns of a tile are whole vectors";
