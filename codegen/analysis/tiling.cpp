@@ -90,7 +90,10 @@ TileAccess columns_access(const Kernel& kernel, const ContractParts& parts, cons
     return tile_access(kernel, b, element, Lines::as_read, target).along_depth;
   };
   if (lines(parts.b) == lines(parts.second->b)) return access;
-  return tile_access(kernel, part, element, Lines::as_read, target, 1);  // element by element lines lie along the depth
+  TileAccess single = tile_access(kernel, part, element, Lines::as_read, target, 1);
+  single.along_depth = true;  // element by element a tile's lines may run either way
+  single.async = false;
+  return single;
 }
 
 int block_terms(const Kernel& kernel, InstrId contract, TileElement element) {

@@ -33,16 +33,18 @@ struct WarpgroupTile {
   double beyond;      // the same where the operands are larger than the caches: more of a wide tile's are in L2
 };
 
-// A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted to times of an H200:
-// the linear layers of a GPT-2 block, 2048 and 4096 cubed with and without an epilogue, 8192 cubed.
+// A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted, with the constants of
+// cost below, to some 900 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and of
+// the linear layers of GPT-2, squares and batches.
 constexpr std::array kWarpgroupTiles{
-    WarpgroupTile{128, 256, 2, false, 0.92, 0.92}, WarpgroupTile{256, 128, 2, false, 0.91, 0.8},
-    WarpgroupTile{128, 128, 2, true, 0.82, 0.77},  WarpgroupTile{64, 256, 2, true, 0.79, 0.79},
-    WarpgroupTile{128, 192, 2, true, 0.82, 0.77},  WarpgroupTile{128, 192, 2, false, 0.87, 0.77},
-    WarpgroupTile{128, 128, 2, false, 0.85, 0.77}, WarpgroupTile{64, 128, 1, false, 0.85, 0.7},
-    WarpgroupTile{128, 64, 2, false, 0.65, 0.58},  WarpgroupTile{64, 64, 1, false, 0.58, 0.52}};
+    WarpgroupTile{128, 256, 2, false, 0.891, 0.818}, WarpgroupTile{256, 128, 2, false, 0.890, 0.767},
+    WarpgroupTile{128, 128, 2, true, 0.795, 0.708},  WarpgroupTile{64, 256, 2, true, 0.755, 0.704},
+    WarpgroupTile{128, 192, 2, true, 0.785, 0.720},  WarpgroupTile{128, 192, 2, false, 0.931, 0.789},
+    WarpgroupTile{128, 128, 2, false, 0.802, 0.674}, WarpgroupTile{64, 128, 1, false, 0.762, 0.549},
+    WarpgroupTile{128, 64, 2, false, 0.602, 0.519},  WarpgroupTile{64, 64, 1, false, 0.540, 0.438}};
 constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
 constexpr int kLeastDepth = 256;                   // of a part
+constexpr int kMostDivided = 4;                    // parts of a depth: more blocks of a cluster find no place at once
 constexpr int kFewRows = 32;                       // fewer rows or columns than half of a warpgroup's are wasted on it
 constexpr int kMostAhead = 8;                      // steps of the depth that are asked for ahead
 
@@ -67,19 +69,22 @@ double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
 // In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
 // they take turns; but then one of them alone hands out a tile.
 double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.155;     // of a multiprocessor, where two warpgroups hand out
-  constexpr double kShareOfTwo = 0.75;       // of the time of one: two that hand out at once share the way to memory
-  constexpr double kClocksOfMeeting = 3000;  // of a cluster's blocks, for each other's sums
+  constexpr double kClocksOfSum = 0.146;  // of a multiprocessor, where two warpgroups hand out
+  constexpr double kShareOfTwo = 0.75;    // of the time of one: two that hand out at once share the way to memory
+  constexpr double kClocksOfStart = 310;  // of a tile, until its first product
+  constexpr double kClocksOfMeeting = 5960, kClocksOfPart = 512;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
+  const double elements = tile.m * tile.n;
   const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock /
-                          (beyond ? tile.beyond : tile.efficiency);
+                              (beyond ? tile.beyond : tile.efficiency) * elements +
+                          kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
-  const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1);
+  const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1) * elements;
+  const double meeting = parts > 1 ? kClocksOfMeeting + kClocksOfPart * parts : 0;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
   const double of_two = std::max({products, (products + sum) / 2, kShareOfTwo * sum});
-  const double time = tile.turns ? turns * of_two + sum : turns * (products + sum);
-  return time * tile.m * tile.n + (parts > 1 ? kClocksOfMeeting : 0);
+  return tile.turns ? turns * of_two + sum : turns * (products + sum + meeting);
 }
 
 template <std::size_t count>
@@ -141,7 +146,7 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
-    for (int divided = 1; divided <= kDepthParts; divided *= 2) {
+    for (int divided = 1; divided <= kMostDivided; divided *= 2) {
       const double time = cost(tile, divided, problem, target);
       if ((best && time >= least) || (divided > 1 && problem.k / divided < kLeastDepth)) continue;
       // Blocks of a cluster share tiles of b: what that spares pays for their waiting where those are the larger ones.
@@ -219,13 +224,13 @@ int warps_at_once(const Kernel& kernel, const Problem& problem, const Target& ta
   return warps;
 }
 
-// Tiles of a matrix that is narrower than 16 bits, by how it lies: 16 bytes of each row along the depth; across it,
-// lines of 64 bytes. They are wide since each reads the few again, which are more bytes.
+// Tiles of a matrix that is narrower than 16 bits, by how it lies: 16 bytes of each row along the depth (tiles of 16
+// rows were 4 to 8 % faster than of 32 on an H200, at 8 x 14336 x 4096 in 8 and 4 bits); across it, lines of 64 bytes.
 struct StreamTile {
   int wide = 16, chunks = 4, warps = 8;
 };
 StreamTile narrow_tile(const Kernel& kernel, const Problem& problem, const Target& target, bool along_depth) {
-  const int wide = along_depth ? 32 : 64;
+  const int wide = along_depth ? 16 : 64;
   return {wide, 1, warps_at_once(kernel, problem, target, streamed(kernel, problem, target, wide, 1, 1))};
 }
 

@@ -331,6 +331,11 @@ class ArrangeProducts {
     const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
     const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
     if ((kUnaligned - 1) / 2 * product_us < kGain * copy_us) return false;  // each operand's half of what is lost
+    const ValueId original = operand;
+    if (const auto known = aligned_.find(original); known != aligned_.end()) {
+      operand = known->second;
+      return true;
+    }
     std::vector<Dim> low(type.shape.size(), Dim(0)), high(type.shape.size(), Dim(0));
     high.back() = Dim(whole - extent % whole);
     ValueId& padded = padded_.try_emplace(rows, -1).first->second;
@@ -343,6 +348,7 @@ class ArrangeProducts {
         Op::slice, {padded},
         {{"axis", std::vector<std::int64_t>{last}}, {"start", Shape{Dim(0)}}, {"stop", Shape{Dim(extent)}}}, place);
     if (transposed) operand = append(Op::transpose, {operand}, attrs, place);
+    aligned_.emplace(original, operand);
     return true;
   }
 
@@ -353,7 +359,8 @@ class ArrangeProducts {
   const std::vector<std::vector<NodeId>> users_;  // of each value
   std::set<NodeId> cut_;                          // products that their halves stand for
   std::vector<ValueId> stored_;
-  std::map<ValueId, ValueId> padded_;  // by what they are copies of
+  std::map<ValueId, ValueId> padded_;   // by what they are copies of
+  std::map<ValueId, ValueId> aligned_;  // by the operands that they stand for: two products of one stay products of one
 };
 
 bool has_contraction(const Graph& graph) {

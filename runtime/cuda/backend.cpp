@@ -7,6 +7,7 @@
 
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/graph.h"
+#include "runtime/cuda/loaded_modules.h"
 #include "runtime/cuda/tensor_map.h"
 #include "runtime/small_array.h"
 
@@ -14,8 +15,8 @@ namespace tenon::runtime::cuda {
 namespace {
 
 struct CudaKernel final : LoadedKernel {
-  CudaKernel(DevicePtr device, const KernelCache::EntryPointer& entry) : module(std::move(device), entry->binary) {}
-  Module module;
+  explicit CudaKernel(std::shared_ptr<const LoadedModule> loaded) : module(std::move(loaded)) {}
+  std::shared_ptr<const LoadedModule> module;
   FunctionHandle function = nullptr;
   FunctionHandle finish = nullptr;  ///< null: none
   std::string name;
@@ -122,10 +123,11 @@ class CudaBackend final : public Backend {
   std::shared_ptr<const LoadedKernel> load(const codegen::Source& source, const Binary& binary) const override {
     if (!device_) return nullptr;
     const CurrentContext current(*device_);
-    auto kernel = std::make_shared<CudaKernel>(device_, binary.entry);
-    kernel->function = function_of(kernel->module, source.entry, source.launch, kernel->resident_blocks);
+    auto kernel = std::make_shared<CudaKernel>(modules_.load(device_, binary.entry, source.launch.shared_bytes));
+    const Module& module = kernel->module->module;
+    kernel->function = function_of(module, source.entry, source.launch, kernel->resident_blocks);
     if (!source.finish_entry.empty())
-      kernel->finish = function_of(kernel->module, source.finish_entry, source.finish, kernel->finish_resident_blocks);
+      kernel->finish = function_of(module, source.finish_entry, source.finish, kernel->finish_resident_blocks);
     kernel->name = source.entry;
     return kernel;
   }
@@ -263,6 +265,7 @@ class CudaBackend final : public Backend {
   std::shared_ptr<KernelCache> cache_;
   std::string version_;
   DevicePtr device_;
+  mutable LoadedModules modules_;
   codegen::Target target_;
 };
 

@@ -94,6 +94,30 @@ TEST(WarpgroupPairs, ThreadsBringOddRows) {
   })");
 }
 
+// What is computed on the way may come of a matrix that lies across the other one; the rows may be computed, too.
+TEST(WarpgroupPairs, ThreadsBringWhatIsComputedOnTheWay) {
+  expect_pair(R"(graph across(x: bf16[72, 85], a: bf16[85, 47], b: bf16[47, 85], s: bf16[47]) {
+    rows = relu(x)
+    y = mul(sigmoid(matmul(rows, a)), matmul(rows, mul(transpose(b), s)))
+    return y
+  })");
+  expect_pair(R"(graph integers(x: bf16[72, 61], s: bf16[72, 1], a: bf16[61, 45], t: bf16[61, 1], b: i8[61, 45]) {
+    rows = mul(x, s)
+    y = mul(sigmoid(matmul(rows, mul(a, t))), matmul(rows, cast(b, dtype=bf16)))
+    return y
+  })");
+}
+
+// Rows of x begin off 16-byte boundaries and are copied once, for both.
+TEST(WarpgroupPairs, PaddedRowsAreShared) {
+  const auto backend = backend_of("hopper_on_host");
+  const ir::Graph graph = ir::parse(R"(graph padded(x: bf16[4096, 2047], gate: bf16[4096, 2048], up: bf16[4096, 2048]) {
+    y = swiglu(matmul(transpose(x), gate), matmul(transpose(x), up))
+    return y
+  })");
+  EXPECT_EQ(src::plan(graph, *backend, default_options()).groups.size(), 2U);
+}
+
 TEST(WarpgroupPairs, BatchesBiasesAndSeveralResults) {
   expect_pair(
       R"(graph batches(x: bf16[2, 72, 64], gate: bf16[2, 64, 40], up: bf16[2, 64, 40], b: bf16[40], r: bf16[2, 72, 40]) {
