@@ -34,17 +34,17 @@ struct WarpgroupTile {
 };
 
 // A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted, with the constants of
-// cost below, to some 900 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and of
-// the linear layers of GPT-2, squares and batches.
+// cost below, to some 1,700 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and
+// of the linear layers of GPT-2, squares and batches.
 constexpr std::array kWarpgroupTiles{
-    WarpgroupTile{128, 256, 2, false, 0.891, 0.818}, WarpgroupTile{256, 128, 2, false, 0.890, 0.767},
-    WarpgroupTile{128, 128, 2, true, 0.795, 0.708},  WarpgroupTile{64, 256, 2, true, 0.755, 0.704},
-    WarpgroupTile{128, 192, 2, true, 0.785, 0.720},  WarpgroupTile{128, 192, 2, false, 0.931, 0.789},
-    WarpgroupTile{128, 128, 2, false, 0.802, 0.674}, WarpgroupTile{64, 128, 1, false, 0.762, 0.549},
-    WarpgroupTile{128, 64, 2, false, 0.602, 0.519},  WarpgroupTile{64, 64, 1, false, 0.540, 0.438}};
+    WarpgroupTile{128, 256, 2, false, 0.934, 0.885}, WarpgroupTile{256, 128, 2, false, 0.902, 0.785},
+    WarpgroupTile{128, 128, 2, true, 0.803, 0.738},  WarpgroupTile{64, 256, 2, true, 0.764, 0.740},
+    WarpgroupTile{128, 192, 2, true, 0.808, 0.755},  WarpgroupTile{128, 192, 2, false, 0.926, 0.799},
+    WarpgroupTile{128, 128, 2, false, 0.857, 0.746}, WarpgroupTile{64, 128, 1, false, 0.798, 0.626},
+    WarpgroupTile{128, 64, 2, false, 0.600, 0.528},  WarpgroupTile{64, 64, 1, false, 0.560, 0.488}};
 constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
 constexpr int kLeastDepth = 256;                   // of a part
-constexpr int kMostDivided = 4;                    // parts of a depth: more blocks of a cluster find no place at once
+constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
 constexpr int kFewRows = 32;                       // fewer rows or columns than half of a warpgroup's are wasted on it
 constexpr int kMostAhead = 8;                      // steps of the depth that are asked for ahead
 
@@ -69,10 +69,10 @@ double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
 // In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
 // they take turns; but then one of them alone hands out a tile.
 double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.146;  // of a multiprocessor, where two warpgroups hand out
+  constexpr double kClocksOfSum = 0.14;   // of a multiprocessor, where two warpgroups hand out
   constexpr double kShareOfTwo = 0.75;    // of the time of one: two that hand out at once share the way to memory
-  constexpr double kClocksOfStart = 310;  // of a tile, until its first product
-  constexpr double kClocksOfMeeting = 5960, kClocksOfPart = 512;  // of a cluster's blocks, for each other's sums
+  constexpr double kClocksOfStart = 390;  // of a tile, until its first product
+  constexpr double kClocksOfMeeting = 6240, kClocksOfPart = 536;  // of a cluster's blocks, for each other's sums
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
@@ -234,8 +234,8 @@ StreamTile narrow_tile(const Kernel& kernel, const Problem& problem, const Targe
   return {wide, 1, warps_at_once(kernel, problem, target, streamed(kernel, problem, target, wide, 1, 1))};
 }
 
-// What was fastest on an H200 at 4096 x 4096, by how the matrix lies: narrow tiles along the depth; across it, lines of
-// 64 bytes, and more warps.
+// What was fastest on an H200 at 4096 x 4096 and 14336 x 4096, by how the matrix lies: narrow tiles along the depth, of
+// which each block has fewer warps where there are many; across it, lines of 64 bytes, and more warps.
 StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Target& target) {
   constexpr int kBytes = 2, kSteps = 8;  // of an element that is not narrow
   const ContractParts parts = contract_parts(kernel);
@@ -247,7 +247,11 @@ StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Targe
       (stream.matrix_access.vector > 1 && 4 * loaded_words(kernel, stream.matrix, axis, kSteps) < kBytes * kSteps))
     return narrow_tile(kernel, problem, target, along_depth);
   const std::int64_t few = std::min(problem.m, problem.n);
-  return along_depth ? StreamTile{few <= 16 ? 16 : 32, 4, 8} : StreamTile{32, 2, 16};
+  if (!along_depth) return {32, 2, 16};
+  if (few <= 8) return {16, 2, 8};
+  const int wide = few <= 16 ? 16 : 32;
+  const bool many = problem.batch * ceil_div(std::max(problem.m, problem.n), wide) > 4 * target.multiprocessors;
+  return {wide, 4, few <= 16 && many ? 4 : 8};
 }
 
 std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {

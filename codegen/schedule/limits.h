@@ -5,7 +5,7 @@ namespace tenon::codegen {
 
 constexpr int kMostSharing = 4;          ///< blocks of a cluster whose shared memory has a row
 constexpr int kMostBlocksOfCluster = 8;  ///< that every device of sm_90 starts
-constexpr int kDepthParts = 2;           ///< blocks of a cluster that divide the depth of a tile
+constexpr int kDepthParts = 4;           ///< blocks of a cluster that divide the depth of a tile, where several do
 constexpr int kMostWithRing = 2;         ///< blocks on a multiprocessor that walk over rows, with a ring of them
 
 }  // namespace tenon::codegen
