@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The benchmark cases in one go on one device: the peers, Tenon, and the peers again, to see whether the device drifted.
 #     bench/run.sh BUILD_FOLDER RESULTS_FOLDER [GLOB...]
-# GLOBs pick cases by name, and 'matmul/*' those of cases/matmul, 'models/*' whole models (default: all). From the environment: TARGET (cuda, or cpu
-# with the cases of cases/cpu), SECONDS_EACH (0.2; time for each measurement), PEERS (eager,compile; max is torch.compile's
-# max-autotune; none leaves Tenon alone), BUDGET (whole seconds for all; what is not begun in time is listed as missing).
+# GLOBs pick cases by name, and 'matmul/*' those of cases/matmul, 'models/*' whole models (default: all). From the environment:
+# TARGET (cuda, or cpu with the cases of cases/cpu), SECONDS_EACH (0.2; time for each measurement), PEERS (eager,compile; max is
+# torch.compile's max-autotune; none leaves Tenon alone), BUDGET (whole seconds for all; what is not begun in time is listed).
 # Writes tenon.json, peers-1.json and peers-2.json (where Python finds PyTorch), machine.txt, table.md, chart.svg and
 # roofline.svg. Exit code 1 when a case of Tenon's failed or left an element unwritten, or the peers' process failed.
 set -uo pipefail
