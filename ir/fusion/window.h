@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "ir/fusion/partition.h"
@@ -66,6 +68,13 @@ struct Cut {
   std::vector<int> kernels;          ///< of the candidates, in an order in which they can run; empty: none is cheaper
   bool crowded = false;              ///< there are more candidates than were tried
 };
+
+/// The elements below a piece.
+Mask mask_of(const Partition& partition, const Window& window, int piece);
+
+/// Bytes that two windows have in common where cheapest_cut finds the same in both: those of equal layers of a model.
+/// Nothing where that is not known.
+std::optional<std::string> key_of(const Context& context, const Partition& partition, const Window& window);
 
 /// The cheapest cut, if it is cheaper than the clusters as they stand. `attempts` is lowered by the merges tried.
 Cut cheapest_cut(const Context& context, const Partition& partition, const Window& window, std::int64_t& attempts);

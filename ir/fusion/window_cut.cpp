@@ -94,24 +94,6 @@ class Enumeration {
   std::map<Mask, std::vector<std::size_t>> index_;  // candidates of these elements
 };
 
-// The elements below a piece.
-Mask mask_of(const Partition& partition, const Window& window, int piece) {
-  Mask mask = 0;
-  std::vector<int> pending{piece};
-  while (!pending.empty()) {
-    const int next = pending.back();
-    pending.pop_back();
-    const auto found = std::find_if(window.elements.begin(), window.elements.end(),
-                                    [&](const Element& element) { return element.piece == next; });
-    if (found != window.elements.end()) {
-      mask |= bit(static_cast<std::size_t>(found - window.elements.begin()));
-    } else {
-      pending.insert(pending.end(), {partition.piece(next).left, partition.piece(next).right});
-    }
-  }
-  return mask;
-}
-
 // The clusters as they stand are candidates too. Returns their time.
 double add_living(const Context& context, const Partition& partition, const Window& window,
                   std::deque<Candidate>& candidates) {
@@ -154,6 +136,23 @@ double shortest(const Window& window, const std::deque<Candidate>& candidates, s
 }
 
 }  // namespace
+
+Mask mask_of(const Partition& partition, const Window& window, int piece) {
+  Mask mask = 0;
+  std::vector<int> pending{piece};
+  while (!pending.empty()) {
+    const int next = pending.back();
+    pending.pop_back();
+    const auto found = std::find_if(window.elements.begin(), window.elements.end(),
+                                    [&](const Element& element) { return element.piece == next; });
+    if (found != window.elements.end()) {
+      mask |= bit(static_cast<std::size_t>(found - window.elements.begin()));
+    } else {
+      pending.insert(pending.end(), {partition.piece(next).left, partition.piece(next).right});
+    }
+  }
+  return mask;
+}
 
 Cut cheapest_cut(const Context& context, const Partition& partition, const Window& window, std::int64_t& attempts) {
   Cut cut;

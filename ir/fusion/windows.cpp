@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <unordered_map>
 
 #include "ir/fusion/window.h"
 
@@ -138,12 +140,19 @@ class Windows {
       for (int most : {context_.options.window, kFewElements}) {
         const Window window = open_window(context_, partition_, clusters, how, most);
         if (window.elements.size() < 2) return false;
-        const Cut cut = cheapest_cut(context_, partition_, window, attempts_);
-        if (!cut.kernels.empty()) {
-          apply(window, cut);
-          return true;
+        const std::optional<std::string> key = key_of(context_, partition_, window);
+        const auto known = key ? settled_.find(*key) : settled_.end();
+        bool crowded = known != settled_.end() && known->second;
+        if (known == settled_.end()) {
+          const Cut cut = cheapest_cut(context_, partition_, window, attempts_);
+          if (!cut.kernels.empty()) {
+            apply(window, cut);
+            return true;
+          }
+          crowded = cut.crowded;
+          if (key) settled_.emplace(*key, crowded);
         }
-        if (cut.crowded) continue;                          // all kernels of a smaller window may be few enough
+        if (crowded) continue;                              // all kernels of a smaller window may be few enough
         if (is_in_nodes(partition_, window)) return false;  // as good as it gets
         break;
       }
@@ -209,6 +218,7 @@ class Windows {
   std::vector<int> positions_;        // in the order, by cluster
   std::vector<bool> marked_;          // by cluster: scratch
   std::set<std::vector<int>> tried_;  // windows, as pieces
+  std::unordered_map<std::string, bool> settled_;  // those whose cut stays, by their keys; whether they were crowded
   std::int64_t attempts_ = kAttempts, visits_ = kVisits;
 };
 
