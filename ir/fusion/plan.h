@@ -75,7 +75,7 @@ struct CostModel {
   double l2_bytes = 30e6;           ///< that such data may take
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
-  double depth_parts = 2;           ///< blocks that can divide the depth of one tile among them
+  double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
   bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)

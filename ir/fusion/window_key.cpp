@@ -1,5 +1,5 @@
-// See window.h, key_of. Everything that cheapest_cut looks at is written down, with values numbered in the order in which
-// the window meets them.
+// See window.h, key_of. Everything that cheapest_cut looks at is written down, with values numbered in the order in
+// which the window meets them.
 #include <cstring>
 #include <map>
 

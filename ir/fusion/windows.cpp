@@ -215,9 +215,9 @@ class Windows {
 
   const Context& context_;
   Partition& partition_;
-  std::vector<int> positions_;        // in the order, by cluster
-  std::vector<bool> marked_;          // by cluster: scratch
-  std::set<std::vector<int>> tried_;  // windows, as pieces
+  std::vector<int> positions_;                     // in the order, by cluster
+  std::vector<bool> marked_;                       // by cluster: scratch
+  std::set<std::vector<int>> tried_;               // windows, as pieces
   std::unordered_map<std::string, bool> settled_;  // those whose cut stays, by their keys; whether they were crowded
   std::int64_t attempts_ = kAttempts, visits_ = kVisits;
 };

@@ -165,7 +165,7 @@ TEST(ReduceSchedule, RowsOfBytesThatAreReadOnceHaveWarps) {
   EXPECT_EQ(chosen("x: bf16[1, 4096], w: i8[14336, 4096]) { y = linear(x, cast(w, dtype=bf16))"),
             "reduce team=warp threads=128 vector=8 unroll=16 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[1, 4096], w: bf16[14336, 4096]) { y = linear(x, w)"),
-            "reduce team=block threads=512 vector=8 streaming_loads");
+            "reduce team=block threads=256 vector=8 unroll=2 streaming_loads");
 }
 
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.

@@ -89,7 +89,7 @@ TEST(TensorKernelText, FewRowsStreamTheirWeights) {
   expect_lines(source.text,
                {"const auto matrix = make_operand<8, true, false>([&](int n, int k)", "load_streaming<8, 8>(in1",
                 "const auto few = make_operand<8, true, false>([&](int m, int k)", "return load<8, 8>(in0",
-                "contract_stream<f16, 16, 8, 8, 4, true, int>("});
+                "contract_stream<f16, 16, 8, 8, 2, true, int>("});
 }
 
 // Two blocks of a cluster have half of the depth each where tiles are fewer than multiprocessors.
