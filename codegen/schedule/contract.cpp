@@ -72,7 +72,9 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   constexpr double kClocksOfSum = 0.14;   // of a multiprocessor, where two warpgroups hand out
   constexpr double kShareOfTwo = 0.78;    // of the time of one: two that hand out at once share the way to memory
   constexpr double kClocksOfStart = 390;  // of a tile, until its first product
-  constexpr double kClocksOfMeeting = 6240, kClocksOfPart = 536;  // of a cluster's blocks, for each other's sums
+  constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
+  constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
+  constexpr double kShareOfClusters = 0.85;  // of the multiprocessors, that clusters of more than two blocks find
   const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
@@ -81,7 +83,9 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
                           kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1) * elements;
-  const double meeting = parts > 1 ? kClocksOfMeeting + kClocksOfPart * parts : 0;
+  const auto blocks = static_cast<double>(tiles * parts);
+  const bool at_once = blocks <= (parts == 2 ? 1 : kShareOfClusters) * target.multiprocessors;
+  const double meeting = parts == 1 ? 0 : at_once ? kClocksOfMeeting + kClocksOfPart * parts : kClocksOfWaiting;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
   const double of_two = std::max({products, (products + sum) / 2, kShareOfTwo * sum});
   return tile.turns ? turns * of_two + sum : turns * (products + sum + meeting);

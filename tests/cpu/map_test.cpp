@@ -207,6 +207,28 @@ KernelBuilder long_expression(bool with_call) {
   return k;
 }
 
+// What is cut to fewer bits and then goes around the caches may be more registers than one: LLVM had no register for
+// it.
+TEST(CpuMap, WideVectorsOfShortenedIntegersAreStreamed) {
+  constexpr int kCount = 1000;
+  std::vector<std::int64_t> in(kCount);
+  for (int i = 0; i < kCount; ++i) in[static_cast<std::size_t>(i)] = (std::int64_t{i} << 33) + 7 * i;
+  for (const int vector : {4, 16, 64}) {
+    KernelBuilder k(ir::KernelClass::map);
+    const Index i = k.axis(kCount);
+    const InstrId x = k.load(k.operand(DType::i64, {kCount}), i);
+    k.store(k.map(Op::cast, {x}, DType::i32), i, DType::i32, {kCount});
+    codegen::MapSchedule schedule;
+    schedule.vector = vector;
+    schedule.grain = 500;
+    schedule.cache.streaming = true;
+    k.kernel.schedule = schedule;
+    const auto out = values_of<std::int32_t>(
+        run(k.kernel, {array_of(DType::i64, {kCount}, in)}, {.bindings = {}, .keep_schedule = true, .l3_bytes = 1})[0]);
+    for (int at = 0; at < kCount; ++at) ASSERT_EQ(out[static_cast<std::size_t>(at)], 7 * at) << vector;
+  }
+}
+
 // Vectors take turns, and give what one after the other gives, bit by bit; but not around calls.
 TEST(CpuMap, VectorsThatTakeTurnsGiveTheSame) {
   const std::vector<ir::HostArray> in = {floats({1003}, numbers(1003, -2, 2)), floats({1003}, numbers(1003, -2, 2, 7))};

@@ -4,6 +4,8 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+
 #include "codegen/emit/llvm/ops/ops.h"
 #include "codegen/emit/llvm/scope.h"
 #include "ir/graph/check.h"
@@ -129,12 +131,20 @@ bool is_contiguous(Unit& unit, const Scope& scope, const Access& access) {
 namespace {
 
 // `value`, which LLVM cannot look through: of a truncation and a store, or what it takes for one, it makes a single
-// store that goes through the caches, whatever the store's metadata say.
+// store that goes through the caches, whatever the store's metadata say. A register at a time.
 Value* finished(Unit& unit, Value* value) {
   Type* type = value->getType();
   if (type->getPrimitiveSizeInBits() < 128) return value;  // no register's worth: nothing goes around the caches
-  auto* barrier = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=x,0", false);
-  return unit.b.CreateCall(barrier, {value});
+  const int bits = static_cast<int>(type->getScalarSizeInBits());
+  const int width = std::min(lanes_of(value), 8 * unit.target.vector_bytes / bits);
+  std::vector<Value*> pieces;
+  for (int from = 0; from < lanes_of(value); from += width) {
+    Value* part = width == lanes_of(value) ? value : piece(unit, value, from, width);
+    auto* barrier =
+        llvm::InlineAsm::get(llvm::FunctionType::get(part->getType(), {part->getType()}, false), "", "=x,0", false);
+    pieces.push_back(unit.b.CreateCall(barrier, {part}));
+  }
+  return concatenate(unit, std::move(pieces));
 }
 
 void store_scalar(Unit& unit, Scope& scope, const Store& store, Value* value, Value* condition) {

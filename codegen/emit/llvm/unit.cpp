@@ -120,6 +120,26 @@ Value* splat(Unit& unit, Value* value, int lanes) {
   return unit.b.CreateVectorSplat(static_cast<unsigned>(lanes), value);
 }
 
+Value* piece(Unit& unit, Value* value, int from, int count) {
+  if (lanes_of(value) == 1) return splat(unit, value, count);
+  std::vector<int> lanes;
+  for (int i = from; i < from + count; ++i) lanes.push_back(i < lanes_of(value) ? i : 0);
+  return unit.b.CreateShuffleVector(value, lanes);
+}
+
+Value* concatenate(Unit& unit, std::vector<Value*> pieces) {
+  while (pieces.size() > 1) {
+    std::vector<Value*> pairs;
+    for (std::size_t i = 0; i < pieces.size(); i += 2) {
+      std::vector<int> lanes;
+      for (int lane = 0; lane < 2 * lanes_of(pieces[i]); ++lane) lanes.push_back(lane);
+      pairs.push_back(unit.b.CreateShuffleVector(pieces[i], pieces[i + 1], lanes));
+    }
+    pieces = std::move(pairs);
+  }
+  return pieces[0];
+}
+
 Value* lane_numbers(Unit& unit, Type* type, int lanes) {
   (void)unit;
   if (lanes == 1) return llvm::ConstantInt::get(type, 0);

@@ -65,6 +65,10 @@ Type* vector_of(Type* type, int lanes);
 int lanes_of(const Value* value);
 /// `value` in every lane; a vector is returned as it is.
 Value* splat(Unit& unit, Value* value, int lanes);
+/// Lanes [from, from + count) of `value`; beyond its end, its first lane (a harmless number).
+Value* piece(Unit& unit, Value* value, int from, int count);
+/// As many pieces of equal lengths as a power of two, one behind the other.
+Value* concatenate(Unit& unit, std::vector<Value*> pieces);
 /// <0, 1, 2, …> as integers of `type`, for addresses.
 Value* lane_numbers(Unit& unit, Type* type, int lanes);
 /// The same for whatever masks may be made of. With AVX-512 LLVM does not see the numbers: of 16 lanes that are

@@ -14,27 +14,6 @@ std::string sleef_symbol(std::string_view name, bool is_double, int vector_bytes
 
 namespace {
 
-// Lanes [from, from + count) of `value`; beyond its end, its first lane (a harmless number).
-Value* piece(Unit& unit, Value* value, int from, int count) {
-  if (lanes_of(value) == 1) return splat(unit, value, count);
-  std::vector<int> lanes;
-  for (int i = from; i < from + count; ++i) lanes.push_back(i < lanes_of(value) ? i : 0);
-  return unit.b.CreateShuffleVector(value, lanes);
-}
-
-Value* concatenate(Unit& unit, std::vector<Value*> pieces) {
-  while (pieces.size() > 1) {
-    std::vector<Value*> pairs;
-    for (std::size_t i = 0; i < pieces.size(); i += 2) {
-      std::vector<int> lanes;
-      for (int lane = 0; lane < 2 * lanes_of(pieces[i]); ++lane) lanes.push_back(lane);
-      pairs.push_back(unit.b.CreateShuffleVector(pieces[i], pieces[i + 1], lanes));
-    }
-    pieces = std::move(pairs);
-  }
-  return pieces[0];
-}
-
 llvm::FunctionCallee declare(Unit& unit, const std::string& symbol, Type* type, std::size_t arity) {
   auto* signature = llvm::FunctionType::get(type, std::vector<Type*>(arity, type), false);
   llvm::FunctionCallee callee = unit.module.getOrInsertFunction(symbol, signature);
