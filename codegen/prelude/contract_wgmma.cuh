@@ -91,11 +91,11 @@ __device__ __forceinline__ void fill_boxed(unsigned char* to, const Operand& sou
 //@ wgmma_tiles
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
 // multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
-// hands its sums out. Of a tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each
+// hands its sums out. Of two that share a tile the second follows the first by `lead` steps, for the same reason. Of a tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each
 // tile. `products` of the same rows lie side by side in tile_n: each has as many columns. The sums of every `block` steps
 // are added to totals (0: there are none). `boxes_a`, `boxes_b`: the operand comes in boxes; `lag`: steps by which copies
 // of threads may be behind (0: they are no asynchronous ones).
-template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int producers_, int stages_, int cluster_,
+template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int lead_, int producers_, int stages_, int cluster_,
           int parts_, int products_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_,
           int lag_>
 struct wgmma_tiles {
@@ -103,6 +103,7 @@ struct wgmma_tiles {
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, columns = tile_n / products;  // of the result
   static constexpr int stages = stages_, cluster = cluster_, lag = lag_;
   static constexpr int consumers = consumers_, producers = producers_;
+  static constexpr int lead = lead_;
   static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
   static constexpr bool boxes_a = boxes_a_, boxes_b = boxes_b_;
   static constexpr bool boxes = boxes_a || boxes_b, threads = !boxes_a || !boxes_b;  // some operand comes so
@@ -124,6 +125,7 @@ struct wgmma_tiles {
   static constexpr int block_a = 64 * 128 / 16;
   static_assert(parts == 1 || (cluster == 1 && !turns && products == 1),
                 "blocks of a cluster share a tile's depth or what they read");
+  static_assert(lead == 0 || (consumers == 2 && !turns && parts == 1 && lead < stages), "one warpgroup follows another");
 };
 
 //@ touch_tile
@@ -390,6 +392,9 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
       // A phase's parity tells it from its neighbours only: none waits for data of its tile before that of the tile ahead
       // has come.
       if (Tiles::turns && number != first) wait_turn<256>(1 + group);
+      // The stages of a short depth let the first warpgroup into its next tile before the second begins this one.
+      const bool follows = Tiles::lead > 0 && steps > stages;
+      if (follows && group == 1) wait_turn<256>(1);
       int before = -1;  // the stage that is read by products under way
 #pragma unroll 1
       for (Index k = 0; k < steps; ++k) {
@@ -405,6 +410,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
             multiply(sum[block], a + block * Tiles::block_a + i * Tiles::step_a, b + i * Tiles::step_b,
                      (Tiles::block > 0 ? k % Tiles::block > 0 : k > 0) || i > 0);
         commit_products();
+        if (follows && group == 0 && k == Tiles::lead - 1) give_turn<256>(1);
         wait_products<1>();
         if (before >= 0) release(before);
         before = at.stage;

@@ -137,6 +137,7 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "products", s, &ContractSchedule::products);
   field(f, "consumers", s, &ContractSchedule::consumers);
   field(f, "turns", s, &ContractSchedule::turns);
+  field(f, "lead", s, &ContractSchedule::lead);
   field(f, "feed_a", s, &ContractSchedule::feed_a);
   field(f, "feed_b", s, &ContractSchedule::feed_b);
   field(f, "producers", s, &ContractSchedule::producers);

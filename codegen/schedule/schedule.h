@@ -194,6 +194,7 @@ struct ContractSchedule {
   int products = 1;                           ///< wgmma: of the same rows, which share tile_n columns of a tile
   int consumers = 2;                          ///< wgmma: warpgroups that multiply
   bool turns = false;                         ///< wgmma: each multiplies whole tiles while another hands its sums out
+  int lead = 0;  ///< wgmma: steps by which the first of two is ahead, so that one multiplies while another hands out
   Feed feed_a = Feed::boxes, feed_b = Feed::boxes;  ///< wgmma
   int producers = 1;                                ///< wgmma: warpgroups that bring operands, step by step in turns
   int cluster = 1;               ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b

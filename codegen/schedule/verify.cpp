@@ -242,6 +242,10 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   };
   if (schedule.consumers < 1 || schedule.consumers > 3) return "one to three warpgroups multiply";
   if (schedule.turns && schedule.consumers < 2) return "warpgroups that take turns are several";
+  if (schedule.lead < 0 || schedule.lead >= schedule.stages)
+    return "the first warpgroup is ahead by less than the stages";
+  if (schedule.lead > 0 && (schedule.turns || schedule.consumers != 2 || schedule.parts > 1))
+    return "of two warpgroups that share a tile one is ahead";
   const int rows = schedule.turns ? schedule.tile_m : schedule.tile_m / schedule.consumers;
   if (schedule.tile_m > 256 || rows < 64 || rows % 64 != 0 || (!schedule.turns && schedule.tile_m % rows != 0))
     return "a warpgroup has 64 rows, or a multiple";

@@ -164,6 +164,13 @@ TEST(WarpgroupFaults, TurnsOutOfOrder) {
   turns.expect(kNotThere, "if (Tiles::turns) at.advance(group * steps);", ";");
 }
 
+TEST(WarpgroupFaults, AFollowerThatIsNotLetGo) {
+  const Sound lead("tile_m=128 tile_n=64 stages=3 lead=2", 8, true);
+  lead.expect("for its turn, at barrier 1", "if (follows && group == 0 && k == Tiles::lead - 1) give_turn<256>(1);",
+              ";");
+  lead.expect("for its turn, at barrier 1", "k == Tiles::lead - 1) give_turn", "k == steps) give_turn");
+}
+
 TEST(WarpgroupFaults, BlocksOfAClusterThatDoNotWaitForEachOther) {
   const char* const last = "if constexpr (shared_by > 1) join_cluster();";
   const Sound cluster("tile_m=64 tile_n=128 consumers=1 stages=3 cluster=2", 8, true);

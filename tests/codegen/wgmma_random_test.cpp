@@ -84,6 +84,7 @@ ContractSchedule random_schedule(Draw& draw) {
   schedule.tile_n = draw.one_of({32, 64, 64, 96, 128, 128, 160, 256});
   schedule.consumers = draw.one_of({1, 1, 2, 2, 2, 3});
   schedule.turns = draw.flip();
+  schedule.lead = draw.one_of({0, 0, 1, 2, 3});
   schedule.feed_a = draw.one_of({Feed::boxes, Feed::threads});
   schedule.feed_b = draw.one_of({Feed::boxes, Feed::threads});
   schedule.producers = draw.one_of({1, 1, 2});
@@ -114,8 +115,11 @@ std::string kind_of(const ContractSchedule& schedule) {
                      threads_a && threads_b   ? "threads"
                      : threads_a || threads_b ? "boxes and threads"
                                               : "boxes",
-                     schedule.turns ? " turns" : "", schedule.cluster > 1 ? " cluster" : "",
-                     schedule.parts > 1 ? " parts" : "", schedule.block_steps > 0 ? " blocks" : "");
+                     schedule.turns      ? " turns"
+                     : schedule.lead > 0 ? " lead"
+                                         : "",
+                     schedule.cluster > 1 ? " cluster" : "", schedule.parts > 1 ? " parts" : "",
+                     schedule.block_steps > 0 ? " blocks" : "");
 }
 
 std::uint64_t first_seed() {

@@ -188,10 +188,10 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   out.line("use(out);");
   out.close("};");
   const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
-  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
+  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
                        storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers,
-                       schedule.turns, schedule.producers, schedule.stages, schedule.cluster, schedule.parts,
-                       schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
+                       schedule.turns, schedule.lead, schedule.producers, schedule.stages, schedule.cluster,
+                       schedule.parts, schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
                        schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
                        index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
