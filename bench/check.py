@@ -7,11 +7,13 @@ TENON is the `tenon` program. It runs each case and saves inputs and outputs; th
 compute the same from the inputs widened to f64 (a function that casts inside computes in f32), and what Tenon draws
 from a seed is drawn here again. Two errors are bounded for each output: |result - reference| / |reference| in the
 2-norm, of which bf16 rounding alone makes about 1e-3, and the worst element's, relative to its magnitude plus the
-reference's root mean square. A sum to one number is relative to the sum of magnitudes. The indices of argmax are
-judged by the values they point at. Where results follow the roundings of a product on the way, the case has wider bounds
-or none. Exit code 1 when an error is above its bound, or a case fails.
+reference's root mean square (attention: that of its row, since the more keys a row sees the smaller it is). A sum to
+one number is relative to the sum of magnitudes. The indices of argmax are judged by the values they point at. Where
+results follow the roundings of a product on the way, the case has wider bounds or none. Exit code 1 when
+an error is above its bound, or a case fails.
 """
 import argparse
+import itertools
 import json
 import math
 import os
@@ -22,7 +24,7 @@ import tempfile
 
 import torch
 
-from peer_cases import CASES
+from peer_cases import ATTENTION, CASES, uniform
 
 # Of the norm, of the worst element.
 BOUNDS = {torch.bfloat16: (4e-3, 2e-2), torch.float16: (1e-3, 5e-3), torch.float32: (1e-5, 1e-4)}
@@ -34,36 +36,50 @@ BOUNDS_OF = {
 }
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f8e4m3": torch.float8_e4m3fn,
           "i8": torch.int8, "u8": torch.uint8, "i64": torch.int64}
+SCORES = 1 << 26  # of attention, held at once
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def path_of(name, target):
     """The case's file, or None where the target has no such case."""
-    folders = ["cpu"] if target == "cpu" else ["", "matmul"]
+    folders = ["cpu"] if target == "cpu" else ["", "attention", "matmul"]
     paths = [os.path.join(HERE, "cases", folder, name + ".tn") for folder in folders]
     return next(filter(os.path.exists, paths), None)
 
 
-def uniform(seed, shape, device):
-    """f32 numbers in [0, 1) as Tenon's random_bits makes them: element i is the top 24 bits of word i % 4 of Philox
-    4x32-10 (Salmon et al., SC'11) with counter (i / 4, 0) and key seed."""
-    low = 0xFFFFFFFF
-    words = shape.numel()
-    x = [torch.zeros((words + 3) // 4, dtype=torch.int64, device=device) for _ in range(4)]
-    x[0] = torch.arange(x[0].numel(), device=device)  # below 2^32
-    key = [seed & low, seed >> 32 & low]
-    for _ in range(10):
-        products = x[0] * 0xD2511F53, x[2] * 0xCD9E8D57  # the low 64 bits; the shift's sign fill is masked off
-        x = [(products[1] >> 32 & low) ^ x[1] ^ key[0], products[1] & low,
-             (products[0] >> 32 & low) ^ x[3] ^ key[1], products[0] & low]
-        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
-    return ((torch.stack(x, -1).flatten()[:words] >> 8).float() * 2.0**-24).reshape(shape)
-
-
 def dropout_add_layer_norm(x, residual, weight, bias, seed):
-    kept = uniform(seed.item(), x.shape, x.device) >= torch.tensor(0.1, device=x.device)
+    kept = uniform(seed.item(), x.numel(), x.device).reshape(x.shape) >= torch.tensor(0.1, device=x.device)
     h = torch.where(kept, x / 0.9, 0) + residual
     return h, torch.nn.functional.layer_norm(h, h.shape[-1:], weight, bias)
+
+
+def attention(q, k, v, scores, seed=None):
+    """By the formula, a head at a time and of that as many queries as have SCORES scores together."""
+    result = torch.empty(*q.shape[:3], v.shape[-1], dtype=q.dtype, device=q.device)
+    queries, keys, group = q.shape[2], k.shape[2], q.shape[1] // k.shape[1]
+    step = max(1, SCORES // keys)
+    j = torch.arange(keys, device=q.device)
+    for b, h, first in itertools.product(range(q.shape[0]), range(q.shape[1]), range(0, queries, step)):
+        i = torch.arange(first, min(first + step, queries), device=q.device).unsqueeze(-1)
+        weights = q[b, h, i.flatten()] @ k[b, h // group].T / q.shape[-1] ** 0.5
+        if scores.change is not None:
+            weights = scores.change(weights, b, h, i, j)
+        if scores.seen is not None:
+            weights = weights.masked_fill(~scores.seen(b, h, i, j), -math.inf)
+        weights = weights.softmax(-1)
+        if scores.dropped:
+            drawn = uniform(seed.item(), weights.numel(), q.device, ((b * q.shape[1] + h) * queries + first) * keys)
+            kept = drawn.reshape(weights.shape) >= torch.tensor(scores.dropped, device=q.device)
+            weights = torch.where(kept, weights / (1 - scores.dropped), 0)
+        result[b, h, i.flatten()] = weights @ v[b, h // group]
+    return result
+
+
+def reference_of(name, device):
+    """From the case's inputs, widened, to what its outputs should be."""
+    if of := ATTENTION.get(name):
+        return lambda *inputs: attention(*of.operands(*inputs), of.scores(*inputs[3:]), seed=inputs[-1])
+    return REFERENCES.get(name) or CASES[name](device)[0]
 
 
 # Cases for which PyTorch draws other numbers, or whose function takes no f64.
@@ -107,7 +123,8 @@ def errors(result, reference, name, inputs):
         return (0.0, 0.0) if result.norm() == 0 else (math.inf, math.inf)
     if reference.dim() == 0 and name.startswith("sum"):
         size, bounds = inputs[0].double().abs().sum(), (1e-7, 1e-7)  # the roundings of a balanced sum are below that
-    worst = (distance.abs() / (reference.abs() + size / reference.numel() ** 0.5)).max()
+    typical = reference.square().mean(-1, keepdim=True).sqrt() if name in ATTENTION else size / reference.numel() ** 0.5
+    worst = (distance.abs() / (reference.abs() + typical)).max()
     return (distance.norm() / size).item() / bounds[0], worst.item() / bounds[1]
 
 
@@ -120,8 +137,7 @@ def check(tenon, name, target, folder):
                    check=True, stdout=subprocess.DEVNULL)
     inputs = [load(f"{folder}/{name}.in{i}.bin", *type_, device) for i, type_ in enumerate(inputs)]
     results = [load(f"{folder}/{name}.out{i}.bin", *type_, device) for i, type_ in enumerate(outputs)]
-    function = REFERENCES.get(name) or CASES[name](device)[0]
-    references = function(*[x.double() if x.is_floating_point() else x for x in inputs])
+    references = reference_of(name, device)(*[x.double() if x.is_floating_point() else x for x in inputs])
     references = references if isinstance(references, (tuple, list)) else [references]
     for file in os.listdir(folder):
         os.remove(os.path.join(folder, file))

@@ -17,10 +17,14 @@ import sys
 
 DRIFT_LIMIT = 3  # per cent
 FACTS = ("torch", "cuda", "cublas", "cudnn", "triton")
-PEERS = ("eager", "compile", "max")
-BY_BYTES = {"Memory-bound", "Products whose time is that of reading"}  # where the share of a copy says something
+PEERS = ("eager", "compile", "max", "cudnn", "flash", "flex")
+# Where the share of a copy says something.
+BY_BYTES = {"Memory-bound", "Products whose time is that of reading", "Attention: decoding"}
 CLASSES = (  # a case is of the first class whose expression its name begins with
     ("Models", r"gpt2_"),
+    ("Attention: forward", r"attention_(full|causal|gqa|by_hand)_"),
+    ("Attention: changed scores", r"attention_(alibi|softcap|relative_bias|bias|window\d+|document|dropout)_"),
+    ("Attention: decoding", r"attention_decode_"),
     ("Memory-bound", r"(?!matmul_)"),
     ("Products", r"matmul_(nn|nt|tn|tt|batched|vocabulary)_"),
     ("Products with epilogues", r"matmul_(bias_gelu|residual|swiglu|mlp16|gpt2)_"),
@@ -48,7 +52,7 @@ def load(tenon_path, peers_paths):
             for peer, times in row.items():
                 if "ms" in times:
                     runs.setdefault(name, {}).setdefault(peer, []).append(times["ms"])
-                else:
+                elif "not_applicable" not in times:
                     missing.append((name, f"{peer} in {os.path.basename(path)}", times["error"]))
     rows = []
     for case in tenon["cases"]:

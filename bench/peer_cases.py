@@ -1,16 +1,23 @@
 """The benchmark cases as a PyTorch user writes them, by the names of the files below bench/cases.
 
 CASES maps a name to a function that makes (function, arguments) on a device. Arguments and results are in the order of
-the graph's, and the functions take any real dtype (check.py calls them in f64). Data is random and of the same kind as
-`tenon bench` makes: standard normal reals, indices from the whole range, other integers below 10. Making a case also says
-whether PyTorch may round f32 operands of products to tf32 from then on: for the cases in TF32 it may, for others not.
+the graph's, and the functions take any real dtype (check.py calls them in f64; for those of ATTENTION it has a reference
+of its own). Data is random and of the same kind as `tenon bench` makes: standard normal reals, indices from the whole
+range, other integers below 10. Making a case also says whether PyTorch may round f32 operands of products to tf32 from
+then on: for the cases in TF32 it may, for others not.
+
+LIBRARIES maps a name to what the peers time that are there for some cases only: {peer: make}, where make(*arguments) gives
+the function, and prepares what it needs besides the arguments.
 """
+from typing import Callable, NamedTuple, Optional
+
 import torch
 import torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f8e4m3": torch.float8_e4m3fn}
 TF32 = {"matmul_nn_tf32_4096"}
 CASES = {}
+LIBRARIES = {}
 
 
 def case(name):
@@ -32,6 +39,27 @@ def on_inputs(name, function, *shapes, dtype="bf16"):
     @case(name)
     def make(device):
         return function, [randn(device, *shape, dtype=dtype) for shape in shapes]
+
+
+def uniform(seed, count, device, first=0):
+    """f32 numbers in [0, 1) as Tenon's random_bits makes them, those of the elements from `first`, a multiple of 4:
+    element i is the top 24 bits of word i % 4 of Philox 4x32-10 (Salmon et al., SC'11) with counter (i / 4, 0) and key
+    seed."""
+    low = 0xFFFFFFFF
+    x = [torch.zeros((count + 3) // 4, dtype=torch.int64, device=device) for _ in range(4)]
+    x[0] = torch.arange(first // 4, first // 4 + x[0].numel(), device=device)  # below 2^32
+    key = [seed & low, seed >> 32 & low]
+    for _ in range(10):
+        products = x[0] * 0xD2511F53, x[2] * 0xCD9E8D57  # the low 64 bits; the shift's sign fill is masked off
+        x = [(products[1] >> 32 & low) ^ x[1] ^ key[0], products[1] & low,
+             (products[0] >> 32 & low) ^ x[3] ^ key[1], products[0] & low]
+        key = [key[0] + 0x9E3779B9 & low, key[1] + 0xBB67AE85 & low]
+    return (torch.stack(x, -1).flatten()[:count] >> 8).float() * 2.0**-24
+
+
+def same_indices(device, number, count, limit):
+    """The very indices that `tenon bench` draws for input `number` of a graph: where they decide how much work there is."""
+    return (uniform(number + 1, count, device) * limit).long()
 
 
 # Elementwise.
@@ -255,6 +283,194 @@ for name, k in (("proj", 768), ("out", 3072)):
               (8, 1024, k), (k, 768), (768,), (8, 1024, 768))
 
 
+# Attention (cases/attention): batch x heads x keys x depth in their names, and one query for each head when decoding.
+# What a case does to the scores is written once, by index as FlexAttention takes it: its peers and check.py's reference are
+# made of that.
+
+class Scores(NamedTuple):
+    """What becomes of the scaled score of query i and key j, which keys a query sees, and how many weights are dropped."""
+    change: Optional[Callable] = None  # (score, batch, head, i, j) -> score
+    seen: Optional[Callable] = None    # (batch, head, i, j) -> bool
+    dropped: float = 0
+
+
+class Attention(NamedTuple):
+    """What a case makes of its arguments."""
+    scores: Callable                                    # its Scores, of the arguments behind the first three
+    operands: Callable = lambda q, k, v, *_: (q, k, v)  # of all arguments
+
+
+ATTENTION = {}  # by name
+
+
+def causal(batch, head, i, j):
+    return j <= i
+
+
+def grouped(q, k):
+    return q.shape[1] != k.shape[1]
+
+
+def positions(q, k):
+    """The four indices of the scores, each along its own axis."""
+    extents = (*q.shape[:3], k.shape[2])
+    return [torch.arange(n, device=q.device).view([n if axis == at else 1 for axis in range(4)])
+            for at, n in enumerate(extents)]
+
+
+def attention_mask(q, k, scores):
+    """What scaled_dot_product_attention adds to the scores: a bias, and -inf where a key is not seen."""
+    at = positions(q, k)
+    bias = torch.zeros((), device=q.device) if scores.change is None else scores.change(0.0, *at)
+    return (bias if scores.seen is None else torch.where(scores.seen(*at), bias, -torch.inf)).to(q.dtype)
+
+
+def by_sdpa(of):
+    """One call of scaled_dot_product_attention. Its mask is made once, and not timed, as FlexAttention's is."""
+    def make(*arguments):
+        q, k, _ = of.operands(*arguments)
+        scores = of.scores(*arguments[3:])
+        needs_mask = scores.change is not None or scores.seen not in (None, causal)
+        mask = attention_mask(q, k, scores) if needs_mask else None
+
+        def function(*arguments):
+            q, k, v = of.operands(*arguments)
+            return F.scaled_dot_product_attention(
+                q, k, v, attn_mask=mask, is_causal=mask is None and scores.seen is causal, dropout_p=scores.dropped,
+                enable_gqa=grouped(q, k))
+        return function
+    return make
+
+
+def by_formula(of):
+    """For scores that scaled_dot_product_attention does not change so, and for attention that is written out."""
+    def make(*arguments):
+        scores = of.scores(*arguments[3:])
+
+        def function(*arguments):
+            q, k, v = of.operands(*arguments)
+            at = positions(q, k)
+            weights = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+            if scores.change is not None:
+                weights = scores.change(weights, *at)
+            weights = torch.where(scores.seen(*at), weights, -torch.inf)
+            return torch.softmax(weights, -1, dtype=torch.float32).to(q.dtype) @ v
+        return function
+    return make
+
+
+def by_flex(of):
+    """FlexAttention (peers.py compiles it, to Triton). The blocks that no query sees are listed once, and not timed."""
+    def make(*arguments):
+        from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+        q, k, _ = of.operands(*arguments)
+        scores = of.scores(*arguments[3:])
+        blocks = None if scores.seen is None else create_block_mask(
+            scores.seen, q.shape[0], None, q.shape[2], k.shape[2], device=q.device)
+
+        def function(*arguments):
+            q, k, v = of.operands(*arguments)
+            return flex_attention(q, k, v, score_mod=scores.change, block_mask=blocks, enable_gqa=grouped(q, k))
+        return function
+    return make
+
+
+def attention(name, q, kv, scores, others=lambda device: [], eager=by_sdpa, operands=None, **libraries):
+    """A case of the inputs q, k, v and others. libraries: how the peers that are there for some cases only compute it."""
+    of = ATTENTION[name] = Attention(scores, operands) if operands else Attention(scores)
+    LIBRARIES[name] = {peer: by(of) for peer, by in libraries.items()}
+
+    @case(name)
+    def make(device):
+        arguments = [randn(device, *q), randn(device, *kv), randn(device, *kv), *others(device)]
+        return eager(of)(*arguments), arguments
+
+
+BOTH = {"cudnn": by_sdpa, "flash": by_sdpa}   # plain scores, and dropout
+MASKED = {"cudnn": by_sdpa, "flex": by_flex}  # what a mask in memory can say: FlashAttention takes none
+
+
+def plain():
+    return Scores()
+
+
+def plain_causal():
+    return Scores(seen=causal)
+
+
+for d, heads in ((128, 16), (64, 32)):
+    for s in (512, 2048, 8192, 16384):
+        for name, scores in (("full", plain), ("causal", plain_causal)):
+            shape = (16384 // s, heads, s, d)
+            attention(f"attention_{name}_bf16_{16384 // s}x{heads}x{s}x{d}", shape, shape, scores, **BOTH)
+for heads, d in ((8, 256), (16, 96)):
+    attention(f"attention_full_bf16_4x{heads}x4096x{d}", *[(4, heads, 4096, d)] * 2, plain, **BOTH)
+attention("attention_gqa_causal_bf16_4x32x4096x128", (4, 32, 4096, 128), (4, 8, 4096, 128), plain_causal, **BOTH)
+
+
+# Attention: changed scores, and one that is written out.
+
+def on_4096(name, scores, others=lambda device: [], **how):
+    attention(f"attention_{name}_bf16_4x16x4096x128", *[(4, 16, 4096, 128)] * 2, scores, others, **how)
+
+
+def alibi(slopes):
+    slopes = slopes.flatten()
+    return Scores(lambda score, b, h, i, j: score + slopes[h] * (j - i), causal)
+
+
+def softcap():
+    return Scores(lambda score, b, h, i, j: 30 * torch.tanh(score / 30), causal)
+
+
+def relative_bias(table):
+    return Scores(lambda score, b, h, i, j: score + table[h, j - i + 4095])
+
+
+def loaded_bias(bias):
+    return Scores(lambda score, b, h, i, j: score + bias[h, i, j])
+
+
+def window():
+    return Scores(seen=lambda b, h, i, j: (j <= i) & (i - j <= 1024))
+
+
+def document(cuts):
+    ids = (torch.arange(4096, device=cuts.device).unsqueeze(-1) >= cuts).sum(-1)
+    return Scores(seen=lambda b, h, i, j: (j <= i) & (ids[i] == ids[j]))
+
+
+on_4096("causal", plain_causal, **BOTH)
+on_4096("by_hand_causal", plain_causal, eager=by_formula, **BOTH)
+on_4096("alibi_causal", alibi, lambda device: [randn(device, 16, 1, 1, dtype="f32")], **MASKED)
+on_4096("softcap_causal", softcap, eager=by_formula, flex=by_flex)
+on_4096("relative_bias", relative_bias, lambda device: [randn(device, 16, 8191)], **MASKED)
+on_4096("bias", loaded_bias, lambda device: [randn(device, 16, 4096, 4096)], **MASKED)
+on_4096("document_causal", document, lambda device: [same_indices(device, 3, 7, 4096)], **MASKED)
+on_4096("dropout", lambda seed: Scores(dropped=0.1),
+        lambda device: [torch.zeros((), dtype=torch.int64, device=device)], **BOTH)
+attention("attention_window1024_causal_bf16_1x16x16384x128", *[(1, 16, 16384, 128)] * 2, window, **MASKED)
+
+
+# Attention: decoding.
+
+def gather_pages(q, k_pages, v_pages, table):
+    k, v = (pages[table].flatten(1, 2).transpose(1, 2) for pages in (k_pages, v_pages))
+    return q, k, v
+
+
+def of_lengths(last):
+    return Scores(seen=lambda b, h, i, j: j <= last[b])
+
+
+for b, s in ((16, 8192), (1, 65536)):
+    attention(f"attention_decode_bf16_{b}x32x{s}x128", (b, 32, 1, 128), (b, 8, s, 128), plain, **BOTH)
+attention("attention_decode_paged_bf16_16x32x8192x128", (16, 32, 1, 128), (8192, 64, 8, 128), lambda table: Scores(),
+          lambda device: [torch.randint(0, 8192, (16, 128), device=device)], operands=gather_pages, **BOTH)
+attention("attention_decode_lengths_bf16_16x32x8192x128", (16, 32, 1, 128), (16, 8, 8192, 128), of_lengths,
+          lambda device: [same_indices(device, 3, 16, 8192)], **MASKED)
+
+
 # Models (cases/models).
 
 def gpt2(x, *weights):
@@ -269,9 +485,15 @@ def gpt2(x, *weights):
     return F.layer_norm(x, (768,), *weights[-2:])
 
 
+def model(name, function, *shapes):
+    """Its attention may be any library's."""
+    LIBRARIES[name] = {peer: lambda *_: function for peer in BOTH}
+    on_inputs(name, function, *shapes)
+
+
 GPT2_LAYER = ((768,), (768,), (768, 2304), (2304,), (768, 768), (768,),
               (768,), (768,), (768, 3072), (3072,), (3072, 768), (768,))
-on_inputs("gpt2_bf16_1x128", gpt2, (1, 128, 768), *GPT2_LAYER * 12, (768,), (768,))
+model("gpt2_bf16_1x128", gpt2, (1, 128, 768), *GPT2_LAYER * 12, (768,), (768,))
 
 
 # Products: chains behind a layer that also reduce.

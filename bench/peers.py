@@ -2,14 +2,16 @@
 """Times PyTorch on the benchmark cases: the peers of `tenon bench`, measured as it measures.
 
 Peers: eager (a kernel for each operator, or a library's), compile (torch.compile: Inductor and Triton) and max
-(torch.compile in max-autotune mode, without CUDA graphs). Times are medians of device events with the L2 cache
-written over before each run, as `tenon bench` does it; on the CPU, of the host's clock.
+(torch.compile in max-autotune mode, without CUDA graphs). For attention also cudnn and flash (the backend that
+scaled_dot_product_attention must take: cuDNN's, or FlashAttention-2) and flex (FlexAttention, compiled to Triton). Times
+are medians of device events with the L2 cache written over before each run, as `tenon bench` does it; on the CPU, of the
+host's clock.
 
-    python3 bench/peers.py [--cases REGEX] [--peers eager,compile,max] [--out FILE.json] [--budget SECONDS]
+    python3 bench/peers.py [--cases REGEX] [--peers eager,compile,max,cudnn,flash,flex] [--out FILE.json] [--budget SECONDS]
 
 The file names the device and the libraries, and has a row for every case asked for and in it an entry for every peer:
-its times, or under "error" why there are none. It is written anew around each measurement, so that a process that is
-stopped leaves what it measured.
+its times, under "error" why there are none, or under "not_applicable" why the peer does not apply. It is written anew
+around each measurement, so that a process that is stopped leaves what it measured.
 """
 import argparse
 import ctypes
@@ -21,12 +23,33 @@ import time
 
 import torch
 
-from peer_cases import CASES
+from peer_cases import CASES, LIBRARIES
+
+
+def with_backend(name):
+    """Makes scaled_dot_product_attention take this backend, or fail."""
+    def pin(function):
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        def pinned(*arguments):
+            with sdpa_kernel(getattr(SDPBackend, name)):
+                return function(*arguments)
+        return pinned
+    return pin
+
 
 PEERS = {
     "eager": lambda function: function,
     "compile": lambda function: torch.compile(function, dynamic=False),
     "max": lambda function: torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False),
+    "cudnn": with_backend("CUDNN_ATTENTION"),
+    "flash": with_backend("FLASH_ATTENTION"),
+    "flex": lambda function: torch.compile(function, dynamic=False),
+}
+FOR_SOME = {  # peers that time the cases which LIBRARIES names, and why they time no others
+    "cudnn": "no attention, or scores that scaled_dot_product_attention does not change so",
+    "flash": "no attention, or scores that FlashAttention does not change so",
+    "flex": "no attention, or one whose scores no function of FlexAttention changes",
 }
 FLUSH_BYTES = 256 << 20
 
@@ -116,7 +139,7 @@ def versions(device):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=".", help="regular expression; all names that contain a match")
-    parser.add_argument("--peers", default="eager,compile", help="of " + ", ".join(PEERS))
+    parser.add_argument("--peers", default="eager,compile,cudnn,flash,flex", help="of " + ", ".join(PEERS))
     parser.add_argument("--out", help="JSON file")
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds after which no measurement begins")
     parser.add_argument("--seconds", type=float, default=0.1, help="for each measurement")
@@ -132,19 +155,33 @@ def attempt(function):
         return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
+def new_row(name, peers):
+    """An entry for each peer: what stands there as long as it has no times."""
+    return {peer: {"not_applicable": FOR_SOME[peer]} if peer in FOR_SOME and peer not in LIBRARIES.get(name, {})
+            else {"error": "not begun in time"} for peer in peers}
+
+
+def measure_case(name, peer, made, asked):
+    function, arguments = made
+    if peer in FOR_SOME:
+        function = LIBRARIES[name][peer](*arguments)
+    return measure(peer, function, arguments, asked.device, asked.seconds)
+
+
 def time_case(name, row, asked, stop, write):
     """Fills the case's row, an entry for each peer. What is not begun in time keeps the reason that stands there."""
-    if time.monotonic() > stop:
+    peers = [peer for peer in row if "not_applicable" not in row[peer]]
+    if time.monotonic() > stop or not peers:
         return
     torch.manual_seed(0)
     made = attempt(lambda: CASES[name](asked.device))
-    for peer in row:
+    for peer in peers:
         if isinstance(made, dict):
             row[peer] = made
         elif time.monotonic() <= stop:
             row[peer] = {"error": "the process ended meanwhile"}
             write()
-            row[peer] = attempt(lambda peer=peer: measure(peer, *made, asked.device, asked.seconds))
+            row[peer] = attempt(lambda peer=peer: measure_case(name, peer, made, asked))
         write()
 
 
@@ -163,8 +200,7 @@ def main():
         sys.exit(f"--peers: no such peer: {', '.join(sorted(unknown))}")
     document = versions(asked.device)
     print(document, flush=True)
-    rows = {name: {peer: {"error": "not begun in time"} for peer in peers}
-            for name in CASES if re.search(asked.cases, name)}
+    rows = {name: new_row(name, peers) for name in CASES if re.search(asked.cases, name)}
     document["cases"] = rows
 
     def write():
@@ -177,7 +213,8 @@ def main():
         if asked.device == "cuda":
             torch.cuda.empty_cache()
         print(f"{name:40s}", "  ".join(f"{peer} {each['ms']:.4f} ms (first {each['first_s']:.1f} s)" if "ms" in each
-                                       else f"{peer}: {each['error']}" for peer, each in row.items()), flush=True)
+                                       else f"{peer}: {each['error']}" for peer, each in row.items()
+                                       if "not_applicable" not in each), flush=True)
 
 
 if __name__ == "__main__":

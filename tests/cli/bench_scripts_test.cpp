@@ -141,6 +141,35 @@ TEST_F(BenchScripts, CompareFlagsACaseWhosePeerDrifted) {
   EXPECT_TRUE(contains(output_of(compare + elsewhere), "ran on another device: a GPU and another GPU\n"));
 }
 
+// A peer that computes no such case has no time, and none is missing.
+TEST_F(BenchScripts, CompareHasAttentionByClassAndThePeersThatApply) {
+  const auto row = [](const std::string& graph) {
+    return R"({"graph": ")" + graph + R"(", "ms": 0.5, "p10_ms": 0.5, "p90_ms": 0.5, "kernels": 1, "gb_s": 80,
+      "tflop_s": 700, "copy_share": 0.1, "unwritten": 0})";
+  };
+  const std::string tenon =
+      file("tenon.json", R"({"tenon": "0.1.0 abc", "device": "a GPU", "cases": [)" +
+                             row("attention_gqa_causal_bf16_1") + "," + row("attention_window8_causal_bf16_1") + "," +
+                             row("attention_decode_paged_bf16_1") + "]}");
+  const std::string peers = file("peers.json", R"({"cases": {
+    "attention_gqa_causal_bf16_1": {"eager": {"ms": 1.0}, "cudnn": {"ms": 0.6}, "flex": {"not_applicable": "plain"}},
+    "attention_window8_causal_bf16_1": {"eager": {"ms": 1.0}, "cudnn": {"error": "late"}, "flex": {"ms": 0.4}},
+    "attention_decode_paged_bf16_1": {"eager": {"ms": 2.0}, "cudnn": {"ms": 1.0}, "flex": {"not_applicable": "pages"}}}})");
+  const std::string text = output_of("python3 -B " TENON_SOURCE_DIR "/bench/compare.py " + tenon + " " + peers);
+  EXPECT_TRUE(contains(text, "## Attention: forward\n")) << text;
+  EXPECT_TRUE(contains(text, "eager ms | cudnn ms | best peer | ratio | drift % |  |\n")) << text;
+  EXPECT_TRUE(contains(text,
+                       "| attention_gqa_causal_bf16_1 | 1 | 0.5000 | 0.0 | 80 | 700 | 0.100 | 1.000 | 0.6000 | "
+                       "cudnn | 1.20 | - |  |\n"))
+      << text;
+  EXPECT_TRUE(contains(text, "## Attention: changed scores\n")) << text;
+  EXPECT_TRUE(contains(text, "0.100 | 1.000 | 0.4000 | flex | 0.80 | - |  |\n")) << text;
+  EXPECT_TRUE(contains(text, "## Attention: decoding\n")) << text;
+  EXPECT_TRUE(contains(text, "Not measured:\n\n- cudnn in peers.json, late: attention_window8_causal_bf16_1\n"))
+      << text;
+  EXPECT_FALSE(contains(text, "flex in peers.json")) << text;
+}
+
 // peer_cases.py only builds functions when it is loaded, so that any object may stand for PyTorch.
 constexpr const char* kWithoutTorch = R"(import sys, types
 class Anything(types.ModuleType):
@@ -158,6 +187,7 @@ def measure(peer, function, arguments, device, seconds):
 peers.measure = measure
 peers.versions = lambda device: {"torch": "2.11"}
 peers.CASES = {"good": lambda device: (abs, [-2]), "broken": lambda device: 1 / 0, "other": None}
+peers.LIBRARIES = {"good": {"cudnn": lambda *_: lambda x: 3}}
 sys.argv[1:] = ["--device=cpu", "--peers=max,eager", "--cases=good|broken", "--out=" + sys.argv[1], *sys.argv[2:]]
 peers.main()
 print(json.load(open(sys.argv[4][6:])))
@@ -168,6 +198,11 @@ print(json.load(open(sys.argv[4][6:])))
                        "'good': {'max': {'error': 'RuntimeError: no triton'}, 'eager': {'ms': 2, 'first_s': 0}}, "
                        "'broken': {'max': {'error': 'ZeroDivisionError: division by zero'}, "
                        "'eager': {'error': 'ZeroDivisionError: division by zero'}}}}\n"));
+  EXPECT_TRUE(
+      contains(output_of(command + " --peers=cudnn"),
+               "'good': {'cudnn': {'ms': 3, 'first_s': 0}}, "
+               "'broken': {'cudnn': {'not_applicable': 'no attention, or scores that scaled_dot_product_attention "
+               "does not change so'}}}"));
   EXPECT_TRUE(contains(output_of(command + " --budget=-1"),
                        "'good': {'max': {'error': 'not begun in time'}, 'eager': {'error': 'not begun in time'}}"));
 }
