@@ -21,7 +21,7 @@ PEERS = ("eager", "compile", "max", "cudnn", "flash", "flex")
 # Where the share of a copy says something.
 BY_BYTES = {"Memory-bound", "Products whose time is that of reading", "Attention: decoding"}
 CLASSES = (  # a case is of the first class whose expression its name begins with
-    ("Models", r"gpt2_"),
+    ("Models", r"(gpt2|llama)_"),
     ("Attention: forward", r"attention_(full|causal|gqa|by_hand)_"),
     ("Attention: changed scores", r"attention_(alibi|softcap|relative_bias|bias|window\d+|document|dropout)_"),
     ("Attention: decoding", r"attention_decode_"),

@@ -473,16 +473,28 @@ attention("attention_decode_lengths_bf16_16x32x8192x128", (16, 32, 1, 128), (16,
 
 # Models (cases/models).
 
-def gpt2(x, *weights):
+def gpt2_block(x, ln1_w, ln1_b, w_qkv, b_qkv, w_proj, b_proj, ln2_w, ln2_b, w_fc, b_fc, w_out, b_out):
     heads = lambda t: t.view(*t.shape[:2], 12, 64).transpose(1, 2)
+    q, k, v = map(heads, conv1d(F.layer_norm(x, (768,), ln1_w, ln1_b), w_qkv, b_qkv).split(768, -1))
+    mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+    x = x + conv1d(mixed, w_proj, b_proj)
+    hidden = F.gelu(conv1d(F.layer_norm(x, (768,), ln2_w, ln2_b), w_fc, b_fc), approximate="tanh")
+    return x + conv1d(hidden, w_out, b_out)
+
+
+def gpt2(x, *weights):
     for at in range(0, len(weights) - 2, 12):
-        ln1_w, ln1_b, w_qkv, b_qkv, w_proj, b_proj, ln2_w, ln2_b, w_fc, b_fc, w_out, b_out = weights[at:at + 12]
-        q, k, v = map(heads, conv1d(F.layer_norm(x, (768,), ln1_w, ln1_b), w_qkv, b_qkv).split(768, -1))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
-        x = x + conv1d(mixed, w_proj, b_proj)
-        hidden = F.gelu(conv1d(F.layer_norm(x, (768,), ln2_w, ln2_b), w_fc, b_fc), approximate="tanh")
-        x = x + conv1d(hidden, w_out, b_out)
+        x = gpt2_block(x, *weights[at:at + 12])
     return F.layer_norm(x, (768,), *weights[-2:])
+
+
+def llama_block(x, cos, sin, norm1, w_q, w_k, w_v, w_o, norm2, w_gate, w_up, w_down):
+    h = F.rms_norm(x, (4096,), norm1, 1e-5)
+    q, k, v = (F.linear(h, w).view(*x.shape[:2], -1, 128).transpose(1, 2) for w in (w_q, w_k, w_v))
+    mixed = F.scaled_dot_product_attention(rotary(q, cos, sin), rotary(k, cos, sin), v, is_causal=True, enable_gqa=True)
+    x = x + F.linear(mixed.transpose(1, 2).flatten(2), w_o)
+    h = F.rms_norm(x, (4096,), norm2, 1e-5)
+    return x + F.linear(F.silu(F.linear(h, w_gate)) * F.linear(h, w_up), w_down)
 
 
 def model(name, function, *shapes):
@@ -494,6 +506,9 @@ def model(name, function, *shapes):
 GPT2_LAYER = ((768,), (768,), (768, 2304), (2304,), (768, 768), (768,),
               (768,), (768,), (768, 3072), (3072,), (3072, 768), (768,))
 model("gpt2_bf16_1x128", gpt2, (1, 128, 768), *GPT2_LAYER * 12, (768,), (768,))
+model("gpt2_block_bf16_8x1024", gpt2_block, (8, 1024, 768), *GPT2_LAYER)
+model("llama_block_bf16_4x2048", llama_block, (4, 2048, 4096), (2048, 128), (2048, 128), (4096,), (4096, 4096),
+      (1024, 4096), (1024, 4096), (4096, 4096), (4096,), (14336, 4096), (14336, 4096), (4096, 14336))
 
 
 # Products: chains behind a layer that also reduce.
