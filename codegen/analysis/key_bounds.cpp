@@ -82,21 +82,22 @@ Op negated(Op op) {
   return op == Op::not_equal ? Op::equal : Op::not_equal;
 }
 
-// Bounds that hold wherever `condition` does (where it does not, if not `holds`).
-std::vector<KeyBound> condition_bounds(const Kernel& kernel, InstrId condition, bool holds, int i, int j) {
+// Adds bounds that hold wherever `condition` does (where it does not, if not `holds`); whether it holds wherever they
+// do.
+bool bound_condition(const Kernel& kernel, InstrId condition, bool holds, int i, int j, std::vector<KeyBound>& bounds) {
   const Instr& instr = kernel.instr(condition);
-  if (instr.kind != InstrKind::map) return {};
-  if (instr.op == Op::logical_not) return condition_bounds(kernel, instr.args[0], !holds, i, j);
+  if (instr.kind != InstrKind::map) return false;
+  if (instr.op == Op::logical_not) return bound_condition(kernel, instr.args[0], !holds, i, j, bounds);
   if (instr.op == (holds ? Op::logical_and : Op::logical_or)) {
-    std::vector<KeyBound> bounds = condition_bounds(kernel, instr.args[0], holds, i, j);
-    const std::vector<KeyBound> more = condition_bounds(kernel, instr.args[1], holds, i, j);
-    bounds.insert(bounds.end(), more.begin(), more.end());
-    return bounds;
+    const bool first = bound_condition(kernel, instr.args[0], holds, i, j, bounds);
+    return bound_condition(kernel, instr.args[1], holds, i, j, bounds) && first;
   }
-  if (instr.args.size() != 2) return {};
+  if (instr.args.size() != 2) return false;
   const auto a = affine(kernel, instr.args[0], i, j), b = affine(kernel, instr.args[1], i, j);
-  if (!a || !b) return {};
-  return comparison_bounds(*a, *b, holds ? instr.op : negated(instr.op));
+  if (!a || !b) return false;
+  const std::vector<KeyBound> found = comparison_bounds(*a, *b, holds ? instr.op : negated(instr.op));
+  bounds.insert(bounds.end(), found.begin(), found.end());
+  return !found.empty();
 }
 
 bool is_minus_infinity(const Kernel& kernel, InstrId id) {
@@ -106,29 +107,30 @@ bool is_minus_infinity(const Kernel& kernel, InstrId id) {
   return value < 0 && value * 2 == value && value != 0;
 }
 
-// Where `score` is not -inf: through casts and selections against -inf.
-void mask_bounds(const Kernel& kernel, InstrId score, int i, int j, int depth, std::vector<KeyBound>& bounds) {
-  const Instr& instr = kernel.instr(behind_casts(kernel, score));
-  if (instr.kind != InstrKind::map || depth == 0) return;
-  const auto add = [&](const std::vector<KeyBound>& found) { bounds.insert(bounds.end(), found.begin(), found.end()); };
-  if (instr.op == Op::where) {
-    if (is_minus_infinity(kernel, instr.args[2])) {
-      add(condition_bounds(kernel, instr.args[0], true, i, j));
-      mask_bounds(kernel, instr.args[1], i, j, depth - 1, bounds);
-    } else if (is_minus_infinity(kernel, instr.args[1])) {
-      add(condition_bounds(kernel, instr.args[0], false, i, j));
-      mask_bounds(kernel, instr.args[2], i, j, depth - 1, bounds);
-    }
-  }
+// Whether the selection's other branch is kept where its condition holds; nothing where it is no mask.
+std::optional<bool> mask_of(const Kernel& kernel, const Instr& instr) {
+  if (instr.kind != InstrKind::map || instr.op != Op::where) return std::nullopt;
+  if (is_minus_infinity(kernel, instr.args[2])) return true;
+  return is_minus_infinity(kernel, instr.args[1]) ? std::optional(false) : std::nullopt;
 }
 
 }  // namespace
 
-std::vector<KeyBound> key_bounds(const Kernel& kernel) {
-  std::vector<KeyBound> bounds;
+KeyMasks key_masks(const Kernel& kernel) {
   const int i = static_cast<int>(kernel.axes.size()) - 4, j = i + 2;
-  mask_bounds(kernel, kernel.attention.score, i, j, kMostMasks, bounds);
-  return bounds;
+  KeyMasks masks{{}, kernel.attention.score, true};
+  InstrId score = kernel.attention.score;
+  for (int depth = 0; depth < kMostMasks; ++depth) {
+    const InstrId selection = behind_casts(kernel, score);
+    const auto kept = mask_of(kernel, kernel.instr(selection));
+    if (!kept) break;
+    const std::vector<InstrId>& args = kernel.instr(selection).args;
+    if (!bound_condition(kernel, args[0], *kept, i, j, masks.bounds)) masks.complete = false;
+    if (selection != score) masks.complete = false;  // a cast stands between
+    score = args[*kept ? 1 : 2];
+    if (selection == masks.open) masks.open = score;
+  }
+  return masks;
 }
 
 }  // namespace tenon::codegen

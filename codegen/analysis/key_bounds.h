@@ -16,8 +16,14 @@ struct KeyBound {
   Dim offset;
 };
 
-/// Bounds outside of which the score of an attend kernel is -inf, found in selections by comparisons of sums of
-/// positions, and by conjunctions of them. Not complete: what is not understood bounds nothing.
-std::vector<KeyBound> key_bounds(const Kernel& kernel);
+/// The masks of an attend kernel's score: selections against -inf.
+struct KeyMasks {
+  std::vector<KeyBound> bounds;  ///< outside of which the score is -inf; what is not understood bounds nothing
+  InstrId open = -1;             ///< the score where no mask hides the key, behind the selections that stand last
+  bool complete = false;         ///< the score is `open` wherever all bounds hold
+};
+
+/// Found in comparisons of sums of positions, and in conjunctions of them.
+KeyMasks key_masks(const Kernel& kernel);
 
 }  // namespace tenon::codegen

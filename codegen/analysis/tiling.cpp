@@ -213,6 +213,18 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
   return {{wide ? DType::f64 : DType::f32, false}, 16, block_width};
 }
 
+int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32; }
+
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {
+  constexpr int kLine = 128, kElements = 64, kBarrier = 8;  // a line of a panel: bytes, elements
+  constexpr int kOfWarp = 4 * 8 * (32 + 8);                 // rows on their way out
+  const auto panels = [](int elements) { return (elements + kElements - 1) / kElements; };
+  const std::int64_t depth = panels(tiles.depth), width = panels(wgmma_width(tiles));
+  const int warps = schedule.tile_q / 16;
+  return kLine * (depth * schedule.tile_q + schedule.stages * (depth + width) * schedule.tile_kv) +
+         kBarrier * (2 + 4 * schedule.stages) + kOfWarp * warps;
+}
+
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {
   const DType dtype = tiles.element.dtype;
   const int q = schedule.tile_q, kv = schedule.tile_kv;

@@ -84,6 +84,11 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
 /// Dynamic shared memory of an attend kernel.
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles);
 
+/// Columns of values that warpgroups multiply: whole turns of their results.
+int wgmma_width(const AttendTiles& tiles);
+/// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh).
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles);
+
 /// The neighbouring columns that an epilogue handles at once: as wide as its stores and the extent of `axis` allow.
 int epilogue_vector(const Kernel& kernel, int axis, int limit);
 

@@ -1,6 +1,7 @@
 // Heuristics for Attend kernels on CUDA: 64 or 128 queries a block, and as many keys as registers and shared memory
 // allow.
 #include <algorithm>
+#include <optional>
 
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
@@ -31,11 +32,26 @@ bool is_large(const Kernel& kernel, const AttendParts& parts, const Target& targ
   return blocks >= target.multiprocessors;
 }
 
+// Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
+std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendParts& parts, const AttendTiles& tiles,
+                                           const Target& target) {
+  AttendSchedule schedule;
+  schedule.loop = MainLoop::wgmma;
+  schedule.tile_q = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore ? 192 : 128;
+  schedule.turns = true;
+  for (const int keys : {128, 96, 80, 64, 48, 32}) {
+    schedule.tile_kv = keys;
+    if (verify(schedule, kernel, target).empty()) return schedule;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target) {
   const AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
+  if (const auto wgmma = choose_wgmma(kernel, parts, tiles, target)) return *wgmma;
   AttendSchedule schedule;
   if (!tiles.element.tensor_cores) {
     schedule.loop = MainLoop::simt;
@@ -52,6 +68,23 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
   };
   schedule.vector = std::max({vector(parts.q), vector(parts.k), vector(parts.v)});
   return schedule;
+}
+
+std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
+  std::vector<AttendSchedule> result;
+  if (chosen.loop != MainLoop::wgmma) return result;
+  for (const int queries : {64, 128, 192})
+    for (const int keys : {64, 80, 96, 112, 128, 144, 160, 176})
+      for (const bool turns : {true, false})
+        for (const int stages : {2, 3}) {
+          AttendSchedule schedule = chosen;
+          schedule.tile_q = queries;
+          schedule.tile_kv = keys;
+          schedule.turns = turns;
+          schedule.stages = stages;
+          result.push_back(schedule);
+        }
+  return result;
 }
 
 }  // namespace tenon::codegen

@@ -71,6 +71,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
                                                     const ContractSchedule& chosen);
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
+std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen);
 /// For every class on a CPU (codegen/schedule/cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
 /// Whether several tasks can share a row: one sweep reads it, and stores nothing.

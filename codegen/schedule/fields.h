@@ -154,6 +154,8 @@ void fields(F& f, AttendSchedule& s) {
   field(f, "tile_q", s, &AttendSchedule::tile_q);
   field(f, "tile_kv", s, &AttendSchedule::tile_kv);
   field(f, "vector", s, &AttendSchedule::vector);
+  field(f, "stages", s, &AttendSchedule::stages);
+  field(f, "turns", s, &AttendSchedule::turns);
 }
 
 }  // namespace tenon::codegen

@@ -209,7 +209,9 @@ struct ContractSchedule {
 struct AttendSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_q = 64, tile_kv = 64;
-  int vector = 1;  ///< elements per load of q, k and v
+  int vector = 1;      ///< elements per load of q, k and v
+  int stages = 2;      ///< wgmma: tiles of keys, and of values, that are there or on their way
+  bool turns = false;  ///< wgmma: one warpgroup multiplies while another has its softmax
 
   bool operator==(const AttendSchedule&) const = default;
 };

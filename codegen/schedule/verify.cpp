@@ -12,6 +12,7 @@
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/analysis/scaled_scores.h"
 #include "codegen/lower/parts.h"
 #include "codegen/schedule/choices.h"
 #include "codegen/schedule/limits.h"
@@ -340,8 +341,39 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   return {};
 }
 
+// Of a main loop of warpgroups (codegen/prelude/attend_wgmma.cuh).
+constexpr int kMostOfTwo = 200, kMostOfThree = 128;  // scores, weights and sums of a thread
+Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
+  constexpr int kMostKeysOfTile = 256, kMostStagesOfKeys = 8;
+  if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
+  const AttendParts parts = attend_parts(kernel);
+  const AttendTiles tiles = attend_tiles(kernel, parts, target);
+  if (!tiles.element.tensor_cores) return "warpgroups multiply queries, keys and values of f16 or bf16";
+  if (!weights_are_exponentials(kernel, parts)) return "weights are exponentials of f32";
+  for (const OperandPart* part : {&parts.q, &parts.k, &parts.v}) {
+    Reason why = why_not_boxed(kernel, *part, parts.batch, tiles.element.dtype);
+    if (!why.empty()) return why;
+    if (box_access(kernel, *part, parts.batch, why)->along_depth != (part != &parts.v))
+      return "queries and keys lie along d, values along e";
+    if (kernel.axes[static_cast<std::size_t>(part->depth == parts.d ? parts.d : parts.e)].extent.bounds(kernel.symbols).min < 1)
+      return "boxes have an element";
+  }
+  const int consumers = schedule.tile_q / 64;
+  if (schedule.tile_q % 64 != 0 || consumers < 1 || consumers > 3) return "one to three warpgroups have 64 queries each";
+  if (schedule.turns && consumers < 2) return "warpgroups that take turns are several";
+  if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeysOfTile)
+    return "keys come in sixteens, up to 256";
+  if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
+  const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2;
+  if (registers > (consumers == 3 ? kMostOfThree : kMostOfTwo)) return "scores, weights and sums exceed the registers";
+  if (wgmma_shared_bytes(schedule, tiles) > target.shared_memory_per_block)
+    return "the tiles exceed the shared memory of a block";
+  return {};
+}
+
 Reason verify_cuda(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
+  if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const AttendTiles tiles = attend_tiles(kernel, attend_parts(kernel), target);
   const bool tensor_cores = tiles.element.tensor_cores;
   if ((schedule.loop == MainLoop::mma_sync) != tensor_cores)

@@ -53,6 +53,22 @@ T __shfl_xor_sync(unsigned, T value, int mask) {
   return value;
 }
 
+template <class T>
+T __shfl_sync(unsigned, T value, int lane) {
+  static_assert(sizeof(T) <= 8, "a shuffle moves up to 8 bytes");
+  memcpy(&slots[threadIdx.x], &value, sizeof(T));
+  meet_warp(threadIdx.x);
+  memcpy(&value, &slots[threadIdx.x / 32 * 32 + static_cast<unsigned>(lane)], sizeof(T));
+  meet_warp(threadIdx.x);
+  return value;
+}
+
+inline bool __any_sync(unsigned mask, bool holds) {
+  int any = holds;
+  for (int lanes = 1; lanes < 32; lanes *= 2) any |= __shfl_xor_sync(mask, any, lanes);
+  return any != 0;
+}
+
 // What the lanes of a warp offer each other in one instruction. Two generations, so that one barrier is enough: a
 // thread that is an instruction ahead writes into the other.
 struct Offer {

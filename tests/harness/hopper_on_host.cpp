@@ -209,11 +209,13 @@ class Cluster final : public Hopper {
   void begin_products() override { check(products().begin(thread() % kWarpgroup)); }
   void multiply(float* sums, unsigned long long a, unsigned long long b, bool add, int columns, const char* type_a,
                 const char* type_b, bool across_a, bool across_b) override {
-    const auto dtype = [](std::string_view type) {
-      return type == "e4m3" ? DType::f8e4m3 : type == "e5m2" ? DType::f8e5m2 : type == "f16" ? DType::f16 : DType::bf16;
-    };
-    const ProductCall call{a, b, add, columns, dtype(type_a), dtype(type_b), across_a, across_b};
+    const ProductCall call{a, b, add, columns, dtype(type_a), dtype(type_b), across_a, across_b, false};
     check(products().multiply(thread() % kWarpgroup, sums, call));
+  }
+  void multiply_fragment(float* sums, const unsigned* a, unsigned long long b, bool add, int columns,
+                         const char* type_a, const char* type_b, bool across_b) override {
+    const ProductCall call{0, b, add, columns, dtype(type_a), dtype(type_b), false, across_b, true};
+    check(products().multiply(thread() % kWarpgroup, sums, call, a));
   }
   void commit_products() override { products().commit(thread() % kWarpgroup); }
   void wait_products(int pending) override {
@@ -233,6 +235,10 @@ class Cluster final : public Hopper {
   };
 
   static inline Cluster* running = nullptr;
+
+  static DType dtype(std::string_view type) {
+    return type == "e4m3" ? DType::f8e4m3 : type == "e5m2" ? DType::f8e5m2 : type == "f16" ? DType::f16 : DType::bf16;
+  }
 
   HostThread self_of(int fiber) {
     const int rank = fiber / launch_.threads, thread = fiber % launch_.threads;

@@ -67,6 +67,18 @@ const std::vector<float>& numbers(DType dtype) {
   return all;
 }
 
+// A thread's fragment of a (PTX ISA, "Register fragments for wgmma.mma_async.m64nNk16", A), two elements in a word.
+void read_fragment(std::vector<float>& a, int thread, const std::array<unsigned, 4>& words, DType type) {
+  const std::vector<float>& value = numbers(type);
+  const int lane = thread % 32, row = thread / 32 * 16 + lane / 4;
+  for (int word = 0; word < 4; ++word)
+    for (int half = 0; half < 2; ++half) {
+      const int k = word / 2 * 8 + lane % 4 * 2 + half;
+      a[static_cast<std::size_t>(k * kRows + row + word % 2 * 8)] =
+          value[words[static_cast<std::size_t>(word)] >> 16 * half & 0xffff];
+    }
+}
+
 std::vector<float> read(SharedMemory& memory, const Operand& operand, int outer) {
   const std::vector<float>& value = numbers(operand.type());
   std::vector<float> elements(static_cast<std::size_t>(outer * operand.depth()));
@@ -86,11 +98,11 @@ std::string Products::begin(int thread) {
   return {};
 }
 
-std::string Products::multiply(int thread, float* registers, const ProductCall& call) {
+std::string Products::multiply(int thread, float* registers, const ProductCall& call, const unsigned* fragment) {
   Thread& self = threads_[static_cast<std::size_t>(thread)];
   if (!self.begun) return "a product is issued where no wgmma.fence follows what was done with the sums";
   const std::uint64_t number = self.issued++;
-  if (number == first_ + products_.size()) products_.push_back({call, nullptr, 0, 0});
+  if (number == first_ + products_.size()) products_.push_back({.call = call, .sums = nullptr});
   Product& product = products_[number - first_];
   if (product.call != call) return "the threads of a warpgroup issue different products";
   auto held = std::find_if(self.held.begin(), self.held.end(), [&](const Held& h) { return h.registers == registers; });
@@ -105,6 +117,11 @@ std::string Products::multiply(int thread, float* registers, const ProductCall& 
   if (!product.sums) product.sums = held->sums;
   if (product.sums != held->sums) return "the threads of a warpgroup add to different sums";
   held->last = number;
+  if (call.a_in_registers) {
+    product.words.resize(kThreads);
+    product.fragments[static_cast<std::size_t>(thread)] = fragment;
+    std::copy_n(fragment, 4, product.words[static_cast<std::size_t>(thread)].begin());
+  }
   if (++product.threads < kThreads) return {};
   product.issued = memory_.clock();
   return check_operands(product, false);
@@ -154,18 +171,32 @@ std::string Products::check_operands(const Product& product, bool running) const
       }
     return {};
   };
+  for (int thread = 0; call.a_in_registers && thread < kThreads; ++thread) {
+    const auto at = static_cast<std::size_t>(thread);
+    if (!std::equal(product.words[at].begin(), product.words[at].end(), product.fragments[at]))
+      return fmt::format("thread {}: the fragment of operand a changes before the product has run", thread);
+  }
+  if (call.a_in_registers) return check("b", Operand(call.b, call.type_b, call.across_b), call.columns);
   if (std::string why = check("a", Operand(call.a, call.type_a, call.across_a), kRows); !why.empty()) return why;
   return check("b", Operand(call.b, call.type_b, call.across_b), call.columns);
+}
+
+std::vector<float> Products::first_operand(const Product& product) const {
+  const ProductCall& call = product.call;
+  if (!call.a_in_registers) return read(memory_, Operand(call.a, call.type_a, call.across_a), kRows);
+  std::vector<float> a(static_cast<std::size_t>(kRows) * kStep / size_of(call.type_a));
+  for (int thread = 0; thread < kThreads; ++thread)
+    read_fragment(a, thread, product.words[static_cast<std::size_t>(thread)], call.type_a);
+  return a;
 }
 
 std::string Products::run_next() {
   Product& product = products_[done_ - first_];
   if (std::string why = check_operands(product, true); !why.empty()) return why;
   const ProductCall& call = product.call;
-  const Operand operand_a(call.a, call.type_a, call.across_a);
-  const std::vector<float> a = read(memory_, operand_a, kRows);
+  const std::vector<float> a = first_operand(product);
   const std::vector<float> b = read(memory_, Operand(call.b, call.type_b, call.across_b), call.columns);
-  const auto depth = static_cast<std::size_t>(operand_a.depth());
+  const auto depth = std::size_t{kStep} / size_of(call.type_a);
   const auto columns = static_cast<std::size_t>(call.columns);
   if (!call.add) std::fill(product.sums->values.begin(), product.sums->values.end(), 0.0f);
   for (std::size_t row = 0; row < kRows; ++row) {

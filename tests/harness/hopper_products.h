@@ -22,6 +22,7 @@ struct ProductCall {
   int columns = 0;
   DType type_a = DType::bf16, type_b = DType::bf16;
   bool across_a = false, across_b = false;
+  bool a_in_registers = false;  ///< a fragment in each thread instead of the descriptor
 
   bool operator==(const ProductCall&) const = default;
 };
@@ -34,7 +35,8 @@ class Products {
 
   // The instructions of thread `thread` of the warpgroup. Each returns what is wrong, or nothing.
   std::string begin(int thread);
-  std::string multiply(int thread, float* sums, const ProductCall& call);
+  /// `fragment`: four words of a, where it is in registers; they do not change before the product has run.
+  std::string multiply(int thread, float* sums, const ProductCall& call, const unsigned* fragment = nullptr);
   void commit(int thread);
   /// Whether all but the last `pending` groups have run: the thread need not wait. If so its sums are there.
   bool arrived(int thread, int pending);
@@ -54,6 +56,8 @@ class Products {
     ProductCall call;
     std::shared_ptr<Sums> sums;
     int threads = 0;           ///< that have issued it
+    std::array<const unsigned*, kThreads> fragments = {};
+    std::vector<std::array<unsigned, 4>> words = {};  ///< of the fragments, as they were then
     std::uint32_t issued = 0;  ///< when the last did
   };
   // Registers that products are under way to: the last of them.
@@ -71,6 +75,7 @@ class Products {
 
   const Product& next() const { return products_[done_ - first_]; }
   std::string check_operands(const Product& product, bool running) const;
+  std::vector<float> first_operand(const Product& product) const;
 
   SharedMemory& memory_;
   std::deque<Product> products_;

@@ -36,6 +36,9 @@ struct Hopper {
   /// run along the depth.
   virtual void multiply(float* sums, unsigned long long a, unsigned long long b, bool add, int columns,
                         const char* type_a, const char* type_b, bool across_a, bool across_b) = 0;
+  /// The same with a fragment of a in registers, of four words.
+  virtual void multiply_fragment(float* sums, const unsigned* a, unsigned long long b, bool add, int columns,
+                                 const char* type_a, const char* type_b, bool across_b) = 0;
   virtual void commit_products() = 0;
   virtual void wait_products(int pending) = 0;
 

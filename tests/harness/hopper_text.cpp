@@ -10,16 +10,22 @@
 namespace tenon::test {
 namespace {
 
-// The product's shape, types and transpositions stand in its text.
-void replace_product(std::string& text) {
+// The products' shapes, types and transpositions stand in their text; of one with a fragment in registers there is one
+// transposition.
+bool replace_product(std::string& text) {
   static const std::regex pattern(
-      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.f32\.(\w+)\.(\w+)[^;]*, p, 1, 1(?:, ([01]), ([01]))?; \})");
+      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.f32\.(\w+)\.(\w+)[^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?; \})");
   std::smatch found;
-  if (!std::regex_search(text, found, pattern)) return;
+  if (!std::regex_search(text, found, pattern)) return false;
   const auto across = [&](std::size_t i) { return found[i].matched ? found[i].str() : "0"; };
-  const std::string call = fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});", found[1].str(),
-                                       found[2].str(), found[3].str(), across(4), across(5));
+  const bool in_registers = found[4].matched && !found[5].matched;
+  const std::string call =
+      in_registers ? fmt::format("hopper->multiply_fragment(d, a, b, add, {}, \"{}\", \"{}\", {});", found[1].str(),
+                                 found[2].str(), found[3].str(), across(4))
+                   : fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});", found[1].str(),
+                                 found[2].str(), found[3].str(), across(4), across(5));
   replace_asm(text, "{ .reg .pred p; setp.ne.b32 p, ", {call});
+  return true;
 }
 
 }  // namespace
@@ -27,7 +33,8 @@ void replace_product(std::string& text) {
 bool uses_warpgroups(const std::string& text) { return text.find("wgmma.mma_async") != std::string::npos; }
 
 void replace_hopper_instructions(std::string& text) {
-  replace_product(text);
+  while (replace_product(text)) {
+  }
   replace(text, "extern __shared__ __align__(1024) unsigned char shared[];",
           "unsigned char* const shared = hopper->shared();");
   // Stores are told of, wherever they go: f(p, x) with `p` first.
@@ -70,6 +77,7 @@ void replace_hopper_instructions(std::string& text) {
   replace_asm(text, "wgmma.commit_group", {"hopper->commit_products();"});
   replace_asm(text, "wgmma.wait_group", {"hopper->wait_products(pending);"});
   replace(text, R"(asm volatile("" : "+f"(sum[i])::"memory");)", ";");
+  replace(text, R"(asm volatile("" : "+r"(p[i][0]), "+r"(p[i][1]), "+r"(p[i][2]), "+r"(p[i][3])::"memory");)", ";");
   replace_asm(text, "bar.sync", {"hopper->wait_turn(number, threads);"});
   replace_asm(text, "bar.arrive", {"hopper->give_turn(number, threads);"});
 }

@@ -193,6 +193,20 @@ void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& p
   out.close("});");
 }
 
+TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, int lines) {
+  constexpr int kLineBytes = 128;
+  TensorMap map{.pointer = access.operand,
+                .offset = access.offset,
+                .dtype = kernel.operands[static_cast<std::size_t>(access.operand)].dtype,
+                .extents = access.extents,
+                .strides = access.strides,
+                .box = std::vector<int>(access.axes.size(), 1),
+                .swizzle_bytes = kLineBytes};
+  map.box[0] = kLineBytes / static_cast<int>(size_of(map.dtype));
+  map.box[1] = lines;
+  return map;
+}
+
 Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes) {
   Dim product(1);
   for (int axis : axes) product = product * kernel.axes[static_cast<std::size_t>(axis)].extent;

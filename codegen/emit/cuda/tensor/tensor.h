@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/analysis/box.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/emit/cuda/vectors.h"
@@ -35,8 +36,12 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
 /// The same as make_result_ahead, with what the epilogue reads apart from it.
 void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
 
-/// A contraction whose main loop is wgmma.
+/// Boxes of `lines` lines of 128 bytes along the access's contiguous axis.
+TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, int lines);
+
+/// A contraction, or an attention, whose main loop is wgmma.
 Source emit_contract_wgmma(const Kernel& kernel, const Target& target);
+Source emit_attend_wgmma(const Kernel& kernel, const Target& target);
 
 /// The product of the extents of `axes`.
 Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes);

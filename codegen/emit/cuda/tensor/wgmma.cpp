@@ -4,6 +4,7 @@
 
 #include "codegen/analysis/box.h"
 #include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/tensor/product.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "ir/graph/check.h"
@@ -21,20 +22,6 @@ struct Tile {
   int outer = 0;   // extent of the tile
   int shared = 1;  // blocks of the cluster that share it
 };
-
-TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, const Tile& tile) {
-  TensorMap map{.pointer = access.operand,
-                .offset = access.offset,
-                .dtype = kernel.operands[static_cast<std::size_t>(access.operand)].dtype,
-                .extents = access.extents,
-                .strides = access.strides,
-                .box = std::vector<int>(access.axes.size(), 1),
-                .swizzle_bytes = 128};
-  const int line = kLineBytes / static_cast<int>(size_of(map.dtype));
-  map.box[0] = line;
-  map.box[1] = access.along_depth ? tile.outer / tile.shared : line;
-  return map;
-}
 
 // "const auto load_a = [&](unsigned char* to, arrival* full, u32 batch, int i0, int r2) { … };"
 void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
@@ -108,36 +95,6 @@ void emit_both(Writer& out, const Kernel& kernel, const ContractParts& parts, Fe
   out.close("};");
 }
 
-// PTX calls f8e4m3 "e4m3".
-std::string_view type_of_product(DType dtype) { return name_of(dtype).substr(is_f8(dtype) ? 2 : 0); }
-
-// The product of 64 rows, one step of 32 bytes along the depth (PTX ISA: wgmma.mma_async). Operands of 8 bits have no
-// transposition.
-void emit_multiply(Writer& out, DType a, DType b, int columns, bool across_a, bool across_b) {
-  const int sums = columns / 2;
-  out.open(fmt::format("const auto multiply = [](float (&d)[{}], u64 a, u64 b, bool add) {{", sums));
-  out.line("asm volatile(");
-  out.line(fmt::format("    \"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"", sums + 2));
-  out.line(fmt::format("    \"wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {{\"", columns, 32 / size_of(a),
-                       type_of_product(a), type_of_product(b)));
-  constexpr int kInLine = 16;
-  for (int i = 0; i < sums; i += kInLine) {
-    std::string line;
-    for (int j = i; j < std::min(i + kInLine, sums); ++j) line += fmt::format("%{}{}", j, j + 1 < sums ? ", " : "");
-    out.line("    \"" + line + "\"");
-  }
-  const std::string ways = size_of(a) == 2 ? fmt::format(", {:d}, {:d}", across_a, across_b) : "";
-  out.line(fmt::format("    \"}}, %{}, %{}, p, 1, 1{}; }}\"", sums, sums + 1, ways));
-  for (int i = 0; i < sums; i += kInLine / 2) {
-    std::string line;
-    for (int j = i; j < std::min(i + kInLine / 2, sums); ++j)
-      line += fmt::format("\"+f\"(d[{}]){}", j, j + 1 < sums ? ", " : "");
-    out.line((i == 0 ? "    : " : "      ") + line);
-  }
-  out.line("    : \"l\"(a), \"l\"(b), \"r\"((int)add));");
-  out.close("};");
-}
-
 }  // namespace
 
 Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
@@ -163,7 +120,8 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
       const auto box = box_access(kernel, part, parts.batch, why_not);
       TENON_CHECK(box, why_not);
       emit_load(out, kernel, parts, part, *box, tile);
-      launch.tensor_maps.push_back(tensor_map(kernel, *box, tile));
+      launch.tensor_maps.push_back(
+          tensor_map(kernel, *box, box->along_depth ? tile.outer / tile.shared : kLineBytes / 2));
       return box->along_depth;
     }
     const TileAccess access = part.outer == parts.n ? columns_access(kernel, parts, part, element, target)
@@ -181,7 +139,11 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
     return is_f8(element.dtype) ? kernel.instr(part.value).dtype : element.dtype;
   };
-  emit_multiply(out, multiplied(parts.a), multiplied(parts.b), schedule.tile_n, !along_depth_a, !along_depth_b);
+  emit_product(out, {.a = multiplied(parts.a),
+                     .b = multiplied(parts.b),
+                     .columns = schedule.tile_n,
+                     .across_a = !along_depth_a,
+                     .across_b = !along_depth_b});
   out.open("const auto with_result = [&](u32 batch, const auto& use) {");
   decode_batch(out, kernel, parts.batch, "batch");
   emit_result_ahead(out, kernel, parts, element);

@@ -84,7 +84,7 @@ Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
   Value* begin = constant(unit, 0);
   Value* end = count;
   Value* last = b.CreateSub(i1, constant(unit, 1));
-  const std::vector<KeyBound> bounds = key_bounds(unit.kernel);
+  const std::vector<KeyBound> bounds = key_masks(unit.kernel).bounds;
   for (const KeyBound& bound : bounds) {
     Value* i = (bound.slope > 0) == bound.upper ? last : i0;
     Value* limit = b.CreateAdd(b.CreateMul(i, constant(unit, bound.slope)), emit_dim(unit, bound.offset));

@@ -1,0 +1,170 @@
+// Attend kernels on sm_90a. What is generated: the boxes of queries, keys and values, the two products, the functions of
+// the softmax, the ranges of keys, and the epilogue; the loop around them stands in the prelude (attend_wgmma.cuh).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/analysis/box.h"
+#include "codegen/analysis/scaled_scores.h"
+#include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/tensor/attention.h"
+#include "codegen/emit/cuda/tensor/product.h"
+#include "codegen/emit/cuda/tensor/tensor.h"
+#include "codegen/emit/cuda/text/definitions.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "codegen/kernel/uses.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+constexpr int kPanel = 64;              // elements of a line of 128 bytes
+constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are walked at once
+
+// "const auto load_k = [&](unsigned char* to, arrival* full, u32 batch, int j) { … };": panels of 64 elements of each
+// of `lines` lines.
+void emit_load(Writer& out, const AttentionText& a, const std::string& name, int map, const BoxAccess& access,
+               int lines, int width) {
+  const std::string& line = axis_name(a, access.axes[1]);
+  out.open(fmt::format("const auto load_{} = [&](unsigned char* to, arrival* full, u32 batch, {} {}) {{", name, a.index,
+                       line));
+  decode_batch(out, a.kernel, a.parts.batch, "batch");
+  out.unrolled("panel", (width + kPanel - 1) / kPanel);
+  std::string text = fmt::format("copy_box(to + panel * {}, map{}, full, panel * {}", lines * 2 * kPanel, map, kPanel);
+  for (std::size_t i = 1; i < access.axes.size(); ++i) text += fmt::format(", (int){}", axis_name(a, access.axes[i]));
+  out.line(text + ");");
+  out.close();
+  out.close("};");
+}
+
+// The score's function with the constant left to the exponential: the value that has it is that without.
+void emit_score(Writer& out, const AttentionText& a, const std::string& name, const Region& region,
+                const ScaledScores& scaled, InstrId result) {
+  const std::string value =
+      result == scaled.product ? value_name(a.kernel, scaled.value) : value_name(a.kernel, result);
+  if (scaled.product < 0 || result == scaled.product) {
+    Region without = region;
+    std::erase(without, scaled.product);
+    emit_key_function(out, a, name, a.parts.scores, without, value);
+    return;
+  }
+  const auto at = std::find(region.begin(), region.end(), scaled.product);
+  const std::string given = fmt::format("{0} {1}, {0} {2}, {3}", a.index, axis_name(a, a.parts.i),
+                                        axis_name(a, a.parts.j), parameter(a, a.parts.scores));
+  out.open(fmt::format("const auto {} = [&]({}) -> float {{", name, given));
+  define(out, a.kernel, Region(region.begin(), at), a.names);
+  out.line(fmt::format("const float {} = {};  // times {}, in the exponent", value_name(a.kernel, scaled.product),
+                       value_name(a.kernel, scaled.value), scaled.scale));
+  define(out, a.kernel, Region(at + 1, region.end()), a.names);
+  out.line(fmt::format("return {};", value));
+  out.close("};");
+}
+
+// "const auto with_weights = [&](u32 batch, const auto& use) { … use(weights, out); };"
+void emit_weights(Writer& out, const AttentionText& a, const ScaledScores& scaled) {
+  const AttendParts& p = a.parts;
+  std::vector<bool> given(a.kernel.body.size(), false);
+  given[static_cast<std::size_t>(p.scores)] = true;
+  const Region open_region = needed(a.kernel, {a.masks.open}, given);
+  const bool plain = scaled.value == p.scores;
+  out.open("const auto with_weights = [&](u32 batch, const auto& use) {");
+  decode_batch(out, a.kernel, p.batch, "batch");
+  emit_score(out, a, "score", p.score_region, scaled, p.score);
+  emit_score(out, a, "open_score", open_region, scaled, a.masks.open);
+  emit_shift(out, a);
+  emit_weight(out, a);
+  emit_factor(out, a);
+  out.line(fmt::format(
+      "const auto weights = make_weights<{}, {}, {}>({}, score, open_score, shift, weight, factor);", p.maximum >= 0,
+      plain, !p.key_factors.empty(), literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32)));
+  emit_attention_result(out, a);
+  out.line("use(weights, out);");
+  out.close("};");
+}
+
+// "const auto keys_of = [&](u32 batch, int first, int rows) { … };"
+void emit_ranges(Writer& out, const AttentionText& a, int tile_kv) {
+  const std::string& type = a.index;
+  const std::string keys = dim_text(extent(a, a.parts.j), a.names);
+  out.open(fmt::format("const auto keys_of = [&](u32 batch, {0} first, int rows) -> key_range<{0}> {{", type));
+  out.line(fmt::format("key_range<{}> range = {{0, {}, 0, {}}};", type, keys, a.masks.complete ? keys : "0"));
+  if (!a.masks.bounds.empty())
+    out.line(fmt::format("const {0} last = min(first + rows, ({0}){1}) - 1;", type,
+                         parenthesized(dim_text(extent(a, a.parts.i), a.names))));
+  bool lower = false;
+  for (const KeyBound& bound : a.masks.bounds) {
+    const char* name = bound.upper ? "last" : "first";
+    const char* of = bound.upper ? "min" : "max";
+    out.line(fmt::format("range.{0} = {1}(range.{0}, ({2})({3}));", name, of, type,
+                         bound_text(a, bound, true, "first", "last")));
+    if (a.masks.complete)
+      out.line(fmt::format("range.{0}_open = {1}(range.{0}_open, ({2})({3}));", name, of, type,
+                           bound_text(a, bound, false, "first", "last")));
+    lower = lower || !bound.upper;
+  }
+  if (lower) out.line(fmt::format("range.first -= range.first % {};", tile_kv));
+  out.line("return range;");
+  out.close("};");
+}
+
+// Heads whose keys and values fill part of the second-level cache.
+std::int64_t heads_together(const AttentionText& a) {
+  const std::int64_t keys = extent(a, a.parts.j).bounds(a.kernel.symbols).max;
+  const std::int64_t bytes = 2 * (a.tiles.depth + a.tiles.width);
+  std::int64_t heads = 1;
+  while (heads < 1024 && 2 * heads * bytes <= kOfL2 / std::max<std::int64_t>(1, std::min<std::int64_t>(keys, kOfL2)))
+    heads *= 2;
+  return heads;
+}
+
+}  // namespace
+
+Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
+  const auto& schedule = std::get<AttendSchedule>(kernel.schedule);
+  const AttentionText a = attention_text(kernel, target);
+  const AttendParts& p = a.parts;
+  const ScaledScores scaled = scaled_scores(kernel, p, a.masks);
+
+  Writer out(1);
+  join_stream(out, target);
+  out.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  LaunchRule launch;
+  const auto load = [&](const std::string& name, const OperandPart& part, int lines, int width) {
+    std::string why_not;
+    const auto box = box_access(kernel, part, p.batch, why_not);
+    TENON_CHECK(box, why_not);
+    emit_load(out, a, name, static_cast<int>(launch.tensor_maps.size()), *box, lines, width);
+    launch.tensor_maps.push_back(tensor_map(kernel, *box, lines));
+  };
+  load("q", p.q, schedule.tile_q, a.tiles.depth);
+  load("k", p.k, schedule.tile_kv, a.tiles.depth);
+  load("v", p.v, schedule.tile_kv, wgmma_width(a.tiles));
+  const DType type = a.tiles.element.dtype;
+  emit_product(out, {.name = "multiply_scores", .a = type, .b = type, .columns = schedule.tile_kv});
+  emit_product(out, {.name = "multiply_values",
+                     .a = type,
+                     .b = type,
+                     .columns = wgmma_width(a.tiles),
+                     .across_b = true,
+                     .a_in_registers = true});
+  emit_ranges(out, a, schedule.tile_kv);
+  emit_weights(out, a, scaled);
+  const Dim batches = extent_of_axes(kernel, p.batch);
+  const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
+                       schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
+                       schedule.turns));
+  out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
+                       grows_with_query(a), a.index));
+  out.line(fmt::format("    keys_of, with_weights, {}, {}, {}, {}, {});", dim_text(batches, a.names), heads_together(a),
+                       text(p.i), text(p.j), text(p.e)));
+
+  launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q);
+  launch.resident = true;
+  launch.block = 2 * schedule.tile_q + 128;
+  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles));
+  return finish(kernel, out, launch, target, kAllRegisters);
+}
+
+}  // namespace tenon::codegen::cuda

@@ -1,0 +1,137 @@
+// See attention.h.
+#include "codegen/emit/cuda/tensor/attention.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/text/definitions.h"
+#include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
+#include "ir/graph/check.h"
+
+namespace tenon::codegen::cuda {
+namespace {
+
+void emit_function(Writer& out, const AttentionText& a, const std::string& name, const std::string& given,
+                   const Region& region, const std::string& result) {
+  out.open(fmt::format("const auto {} = [&]({}) -> {} {{", name, given, a.real));
+  define(out, a.kernel, region, a.names);
+  out.line(fmt::format("return {};", result));
+  out.close("};");
+}
+
+std::string factored(const AttentionText& a) {
+  std::string text = "w";
+  for (const Factor& factor : a.parts.key_factors) {
+    const std::string value = value_name(a.kernel, factor.value);
+    if (factor.op != ir::Op::where) {
+      text = fmt::format("{} {} {}", parenthesized(text), factor.op == ir::Op::div ? "/" : "*", value);
+    } else {
+      text = factor.kept ? fmt::format("({} ? {} : 0)", value, text) : fmt::format("({} ? 0 : {})", value, text);
+    }
+  }
+  const DType real = a.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const bool as_tiles = a.parts.weight_dtype == a.tiles.element.dtype;  // the tile rounds to the same dtype
+  return as_tiles ? text : converted(text, real, a.parts.weight_dtype);
+}
+
+std::string query(const AttentionText& a) { return fmt::format("{} {}", a.index, axis_name(a, a.parts.i)); }
+
+void check_weights(const AttentionText& a) {
+  for (InstrId id : a.parts.weight_region) {
+    const Instr& instr = a.kernel.instr(id);
+    const bool varies = (instr.depends >> a.parts.j & 1) != 0;
+    TENON_CHECK(!varies || instr.kind == InstrKind::map || instr.kind == InstrKind::round,
+                fmt::format("attend: v{} depends on the key beside its score", id));
+  }
+}
+
+}  // namespace
+
+AttentionText attention_text(const Kernel& kernel, const Target& target) {
+  AttendParts parts = attend_parts(kernel);
+  const AttendTiles tiles = attend_tiles(kernel, parts, target);
+  AttentionText text{kernel,
+                     std::move(parts),
+                     key_masks(kernel),
+                     tiles,
+                     names_of(kernel),
+                     index_type(kernel),
+                     tiles.element.dtype == DType::f64 ? "double" : "float"};
+  check_weights(text);
+  return text;
+}
+
+const std::string& axis_name(const AttentionText& a, int axis) { return a.names.axes[static_cast<std::size_t>(axis)]; }
+const Dim& extent(const AttentionText& a, int axis) { return a.kernel.axes[static_cast<std::size_t>(axis)].extent; }
+
+std::string parameter(const AttentionText& a, InstrId value) {
+  return value < 0 ? a.real : fmt::format("{} v{}", a.real, value);
+}
+
+void emit_shift(Writer& out, const AttentionText& a) {
+  emit_function(out, a, "shift", fmt::format("{}, {}", query(a), parameter(a, a.parts.maximum)), a.parts.shift_region,
+                a.parts.shift < 0 ? "0" : value_name(a.kernel, a.parts.shift));
+}
+
+void emit_weight(Writer& out, const AttentionText& a) {
+  emit_function(out, a, "weight",
+                fmt::format("{}, {}, {}", query(a), parameter(a, a.parts.score), parameter(a, a.parts.shift)),
+                a.parts.weight_region, value_name(a.kernel, a.parts.weight));
+}
+
+void emit_factor(Writer& out, const AttentionText& a) {
+  emit_function(out, a, "factor",
+                fmt::format("{}, {} {}, {} w", query(a), a.index, axis_name(a, a.parts.j), a.real),
+                a.parts.factor_region, factored(a));
+}
+
+void emit_key_function(Writer& out, const AttentionText& a, const std::string& name, InstrId given,
+                       const Region& region, const std::string& result) {
+  emit_function(out, a, name,
+                fmt::format("{}, {} {}, {}", query(a), a.index, axis_name(a, a.parts.j), parameter(a, given)), region,
+                result);
+}
+
+void emit_attention_result(Writer& out, const AttentionText& a) {
+  const AttendParts& p = a.parts;
+  Points points{.lanes = {.axis = p.e, .vector = epilogue_vector(a.kernel, p.e, 8)},
+                .instrs = p.epilogue,
+                .stores = all_stores(a.kernel),
+                .registers = {.held = {p.mix}}};
+  points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
+  for (const Factor& factor : p.factors) {
+    const std::string value = value_name(a.kernel, factor.value);
+    if (factor.op != ir::Op::where) {
+      points.registers.behind += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
+    } else {
+      points.registers.before = fmt::format("({} ? {}", value, factor.kept ? "" : "0 : ") + points.registers.before;
+      points.registers.behind += factor.kept ? " : 0)" : ")";
+    }
+  }
+  out.open(
+      fmt::format("const auto out = make_result<{0}>([&]({1} {2}, {1} {3}, {4}, {5}, const pack<{6}, {0}>& x{7}) {{",
+                  points.lanes.vector, a.index, axis_name(a, p.i), axis_name(a, p.e), parameter(a, p.maximum),
+                  parameter(a, p.sum), a.real, p.mix));
+  emit_points(out, a.kernel, points);
+  out.close("});");
+}
+
+std::string bound_text(const AttentionText& a, const KeyBound& bound, bool some, const std::string& first,
+                       const std::string& last) {
+  const std::string offset = parenthesized(dim_text(bound.upper ? bound.offset + 1 : bound.offset, a.names));
+  if (bound.slope == 0) return offset;
+  // The query for which the bound reaches furthest, or least far.
+  const std::string& query = ((bound.slope > 0) == bound.upper) == some ? last : first;
+  return bound.slope == 1 ? fmt::format("{} + {}", query, offset)
+                          : fmt::format("{} * {} + {}", query, bound.slope, offset);
+}
+
+bool grows_with_query(const AttentionText& a) {
+  return std::any_of(a.masks.bounds.begin(), a.masks.bounds.end(),
+                     [](const KeyBound& b) { return b.upper && b.slope > 0; });
+}
+
+}  // namespace tenon::codegen::cuda

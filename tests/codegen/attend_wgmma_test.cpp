@@ -1,0 +1,73 @@
+// Attention on warpgroups (codegen/prelude/attend_wgmma.cuh) on the host: masks, lengths, widths and turns.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "tests/codegen/wgmma_on_host.h"
+
+namespace tenon::test {
+namespace {
+
+void expect_attention(const AttentionCase& c, const std::string& schedule) {
+  SCOPED_TRACE(c.name);
+  Kernel kernel = attention_kernel(c, hopper());
+  kernel.schedule = codegen::parse_schedule("attend loop=wgmma " + schedule);
+  ASSERT_EQ(verify(kernel.schedule, kernel, hopper()), "");
+  const codegen::Source source = emit_cuda(kernel, hopper());
+  const CudaOnHost host(source);
+  std::uint64_t seed = 1;
+  for (const Bindings& at : c.bindings) {
+    try {
+      check_attention(c, at, kernel, run_on_host(host, kernel, source, at, seed++));
+    } catch (const std::runtime_error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
+TEST(WarpgroupAttention, EachRowIsTheMixOfItsValues) {
+  expect_attention({.name = "one_tile", .heads = 1, .queries = 64, .keys = 64}, "tile_q=64 tile_kv=64");
+  expect_attention({.name = "several", .queries = 200, .keys = 150}, "tile_q=128 tile_kv=64");
+  expect_attention({.name = "bf16", .dtype = DType::bf16, .queries = 130, .keys = 300}, "tile_q=128 tile_kv=64 turns");
+  expect_attention({.name = "three", .queries = 400, .keys = 100}, "tile_q=192 tile_kv=32 turns stages=3");
+  expect_attention({.name = "deep", .queries = 70, .keys = 100, .depth = 128, .width = 128}, "tile_q=64 tile_kv=48");
+  expect_attention({.name = "other_width", .queries = 70, .keys = 100, .depth = 96, .width = 40}, "tile_q=64 tile_kv=48");
+}
+
+TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
+  for (const char* schedule : {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=32"}) {
+    expect_attention({.name = "causal", .queries = 300, .keys = 300, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "end_aligned", .queries = 100, .keys = 300, .mask = Mask::causal}, schedule);
+    expect_attention({.name = "empty_rows", .queries = 300, .keys = 100, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "nan_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true}, schedule);
+    expect_attention({.name = "window", .queries = 400, .keys = 400, .mask = Mask::window}, schedule);
+    expect_attention({.name = "loaded", .queries = 100, .keys = 90, .mask = Mask::loaded}, schedule);
+  }
+}
+
+TEST(WarpgroupAttention, ScoresAndWeightsAreAnyFunctionOfPositions) {
+  const char* const schedule = "tile_q=128 tile_kv=64 turns";
+  expect_attention({.name = "alibi", .queries = 150, .keys = 200, .mask = Mask::causal, .alibi = true}, schedule);
+  expect_attention({.name = "softcap", .queries = 100, .keys = 100, .softcap = true}, schedule);
+  expect_attention({.name = "dropout", .queries = 100, .keys = 90, .dropout = true}, schedule);
+  expect_attention({.name = "by_hand", .queries = 100, .keys = 90, .by_hand = true, .alibi = true}, schedule);
+}
+
+TEST(WarpgroupAttention, LengthsAreSymbols) {
+  const Symbols lengths{{"sk", {0, 1 << 20, 1}}, {"sq", {0, 1 << 20, 1}}};
+  expect_attention({.name = "lengths",
+                    .queries = Dim::symbol("sq"),
+                    .keys = Dim::symbol("sk"),
+                    .mask = Mask::causal,
+                    .lse = true,
+                    .symbols = lengths,
+                    .bindings = {{{"sq", 1}, {"sk", 1}},
+                                 {{"sq", 1}, {"sk", 777}},
+                                 {{"sq", 113}, {"sk", 203}},
+                                 {{"sq", 640}, {"sk", 128}},
+                                 {{"sq", 10}, {"sk", 0}}}},
+                   "tile_q=128 tile_kv=64 turns");
+}
+
+}  // namespace
+}  // namespace tenon::test
