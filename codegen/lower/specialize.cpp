@@ -43,6 +43,33 @@ SymbolBounds classify(const SymbolBounds& declared, std::int64_t value) {
   return bounds;
 }
 
+// The values that an offset may go through: all but what is computed, element by element, between the products of an
+// attention, which is in no memory. Its scores are many.
+std::vector<bool> addressed(const ir::Plan& plan) {
+  std::vector<bool> result(plan.graph.values.size(), true);
+  for (const ir::Group& group : plan.groups) {
+    if (group.kernel_class != ir::KernelClass::attend) continue;
+    const ir::NodeId scores = group.attention.scores, mix = group.attention.mix;
+    for (const ir::NodeId node : group.nodes)
+      if (node == scores || (node > scores && node < mix && ir::info(plan.graph.node(node).op).kind == ir::Kind::map))
+        for (const ir::ValueId value : plan.graph.node(node).results) result[static_cast<std::size_t>(value)] = false;
+  }
+  for (const ir::Group& group : plan.groups)
+    for (const auto* memory : {&group.inputs, &group.outputs})
+      for (const ir::ValueId value : *memory) result[static_cast<std::size_t>(value)] = true;
+  return result;
+}
+
+// Whether offsets take 64 bits, where `count` gives the elements of a shape. Padded offsets and reshapes stay within a
+// value; twice its size leaves room for guarded offsets outside it.
+template <typename Count>
+bool needs_wide_index(const ir::Plan& plan, Count count) {
+  const std::vector<bool> counted = addressed(plan);
+  for (std::size_t value = 0; value < counted.size(); ++value)
+    if (counted[value] && count(element_count(plan.graph.values[value].type.shape)) > kNarrow / 2) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string Specialization::key() const {
@@ -58,11 +85,7 @@ std::string Specialization::key() const {
 
 Specialization specialize(const ir::Plan& plan, const Bindings& bindings) {
   Specialization result;
-  result.wide_index = false;
-  for (const ir::Value& value : plan.graph.values) {
-    // Padded offsets and reshapes stay within a value; twice its size leaves room for guarded offsets outside it.
-    if (element_count(value.type.shape).evaluate(bindings) > kNarrow / 2) result.wide_index = true;
-  }
+  result.wide_index = needs_wide_index(plan, [&](const Dim& elements) { return elements.evaluate(bindings); });
   const std::set<std::string> of_tiles = symbols_of_tiles(plan);
   for (const auto& [name, declared] : plan.graph.symbols) {
     const auto value = bindings.find(name);
@@ -77,8 +100,8 @@ Specialization specialize(const ir::Plan& plan, const Bindings& bindings) {
 
 Specialization unspecialized(const ir::Plan& plan) {
   Specialization result{plan.graph.symbols, false};
-  for (const ir::Value& value : plan.graph.values)
-    if (element_count(value.type.shape).bounds(plan.graph.symbols).max > kNarrow / 2) result.wide_index = true;
+  result.wide_index =
+      needs_wide_index(plan, [&](const Dim& elements) { return elements.bounds(plan.graph.symbols).max; });
   return result;
 }
 

@@ -178,9 +178,10 @@ __device__ __forceinline__ void hand_out_queries(float (&sum)[width / 2], const 
 //@ attend_wgmma
 // load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one
 // wgmma of 64 queries, multiply_values(sum, weights, v, add) one with a fragment of weights. keys_of(batch, i, rows) is the
-// range of keys of queries. with_weights(batch, use) calls use(weights, out). Tiles of queries follow each other from the
-// last where `falling`; `together` heads are walked at once, so that their keys stay in the second-level cache.
-template <class Tiles, bool falling, class Index, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
+// range of keys of queries. with_weights(batch, use) calls use(weights, out). Where later queries see more keys, tiles of
+// queries go in `pairs`, the first with the last: all blocks have the same to do. `together` heads are walked at once, so
+// that their keys stay in the second-level cache.
+template <class Tiles, bool pairs, class Index, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
           class MultiplyValues, class KeysOf, class WithWeights>
 __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ& load_q, const LoadK& load_k,
                                              const LoadV& load_v, const MultiplyScores& multiply_scores,
@@ -205,21 +206,26 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
     publish_barriers();
   }
   __syncthreads();
-  const u32 tiles_q = (u32)((i_limit + (Tiles::tile_q - 1)) / Tiles::tile_q), tiles = tiles_q * batches;
+  const u32 tiles_q = (u32)((i_limit + (Tiles::tile_q - 1)) / Tiles::tile_q);
+  const u32 turns_q = pairs ? (tiles_q + 1) / 2 : tiles_q, turns = turns_q * batches;
   const int group = threadIdx.x / 128;
-  // Every other round of tiles goes backwards over the blocks: what is longer comes first, and each has its share of it.
-  const auto number_of = [&](u32 round) {
-    return round * gridDim.x + (round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
-  };
   struct place {
     u32 batch;
     Index i;
   };
-  const auto place_of = [&](u32 number) {
-    const u32 section = number / (together * tiles_q), rest = number % (together * tiles_q);
-    const u32 left = batches - section * together, heads = left < together ? left : together;
-    const u32 tile = falling ? tiles_q - 1 - rest / heads : rest / heads;
-    return place{section * together + rest % heads, (Index)tile * Tiles::tile_q};
+  // Calls use(place) for each tile of this block.
+  const auto for_each_tile = [&](const auto& use) {
+    for (u32 number = blockIdx.x; number < turns; number += gridDim.x) {
+      const u32 section = number / (together * turns_q), rest = number % (together * turns_q);
+      const u32 left = batches - section * together, heads = left < together ? left : together;
+      const u32 batch = section * together + rest % heads, tile = rest / heads;
+#pragma unroll 1
+      for (u32 last = pairs ? 1 : 0;; last = 0) {
+        if (!pairs || last == 1 || tile + 1 + tile != tiles_q)
+          use(place{batch, (Index)(last == 1 ? tiles_q - 1 - tile : tile) * Tiles::tile_q});
+        if (last == 0) break;
+      }
+    }
   };
   const auto blocks_of = [&](const key_range<Index>& range) {
     return range.last > range.first ? (range.last - range.first + (tile_kv - 1)) / tile_kv : (Index)0;
@@ -236,11 +242,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         load(to + at.stage * bytes, full + at.stage, batch, j);
         at.advance();
       };
-      for (u32 round = 0, number; (number = number_of(round)) < tiles; ++round) {
-        const place tile = place_of(number);
+      for_each_tile([&](const place& tile) {
         const key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
         const Index blocks = blocks_of(range);
-        if (blocks == 0) continue;
+        if (blocks == 0) return;
         wait_arrival(empty_q, at_q.parity ^ 1);
         expect_bytes(full_q, Tiles::bytes_q);
         load_q(queries, full_q, tile.batch, tile.i);
@@ -252,7 +257,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             bring(at_k, full_k, empty_k, keys, Tiles::bytes_k, load_k, tile.batch, range.first + (block + 1) * tile_kv);
           bring(at_v, full_v, empty_v, values, Tiles::bytes_v, load_v, tile.batch, range.first + block * tile_kv);
         }
-      }
+      });
     }
     __syncwarp();
   } else {
@@ -267,8 +272,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       if constexpr (Tiles::turns) give_turn<256>(1 + (group + 1) % consumers);
     };
     if (Tiles::turns && group == consumers - 1) give_turn<256>(1);
-    for (u32 round = 0, number; (number = number_of(round)) < tiles; ++round) {
-      const place tile = place_of(number);
+    for_each_tile([&](const place& tile) {
       const key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
       const Index blocks = blocks_of(range), i0 = tile.i + (Index)(group * 64);
       const key_range<Index> own = keys_of(tile.batch, i0 < i_limit ? i0 : i_limit - 1, 64);
@@ -343,6 +347,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             release(empty_k + at_k.stage);
             at_k.advance();
             weigh(block);
+            // Exponentials take their time while values are multiplied. A branch that no sum takes keeps them ahead of the
+            // wait, which ptxas moves to the beginning of its block.
+            settle(s);
+            if (rows.sum[0] + rows.sum[1] < 0) mine[0] = 0;
             wait_products<0>();
             settle(sum);
             release(empty_v + at_v.stage);
@@ -379,7 +387,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         }
         hand_out_queries<Tiles::width>(sum, rows.top, rows.sum, mine, i0, i_limit, e_limit, out);
       });
-    }
+    });
     if (Tiles::turns && group == 0) wait_turn<256>(1);
   }
 }

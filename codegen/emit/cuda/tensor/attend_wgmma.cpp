@@ -108,6 +108,12 @@ void emit_ranges(Writer& out, const AttentionText& a, int tile_kv) {
   out.close("};");
 }
 
+// Later queries see more keys, and as many of the first as those ahead of them.
+bool in_pairs(const AttentionText& a) {
+  return grows_with_query(a) && std::none_of(a.masks.bounds.begin(), a.masks.bounds.end(),
+                                             [](const KeyBound& b) { return !b.upper && b.slope != 0; });
+}
+
 // Heads whose keys and values fill part of the second-level cache.
 std::int64_t heads_together(const AttentionText& a) {
   const std::int64_t keys = extent(a, a.parts.j).bounds(a.kernel.symbols).max;
@@ -156,7 +162,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
                        schedule.turns));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
-                       grows_with_query(a), a.index));
+                       in_pairs(a), a.index));
   out.line(fmt::format("    keys_of, with_weights, {}, {}, {}, {}, {});", dim_text(batches, a.names), heads_together(a),
                        text(p.i), text(p.j), text(p.e)));
 
