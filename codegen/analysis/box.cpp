@@ -32,21 +32,33 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
   const auto stride = [&](int axis) { return offset.coefficient(axis).value_or(Dim(0)); };
   BoxAccess box{load.access.operand, offset.constant(), {}, {}, {}, stride(part.depth).is(1)};
   if (!box.along_depth && !stride(part.outer).is(1)) return refuse("no axis of an operand's tile is contiguous");
-  box.axes = box.along_depth ? std::vector{part.depth, part.outer} : std::vector{part.outer, part.depth};
-  for (auto axis = batch.rbegin(); axis != batch.rend(); ++axis)
-    if (!stride(*axis).is(0) && !kernel.axes[static_cast<std::size_t>(*axis)].extent.is(1)) box.axes.push_back(*axis);
+  const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
+  const auto begin = [&](int axis) {
+    box.axes.push_back({axis});
+    box.extents.push_back(extent(axis));
+    if (box.axes.size() > 1) box.strides.push_back(stride(axis));
+  };
+  begin(box.along_depth ? part.depth : part.outer);
+  begin(box.along_depth ? part.outer : part.depth);
+  for (auto axis = batch.rbegin(); axis != batch.rend(); ++axis) {
+    if (stride(*axis).is(0) || extent(*axis).is(1)) continue;
+    const bool as_one = box.axes.size() > 2 && stride(*axis) == box.strides.back() * box.extents.back();
+    if (!as_one) {
+      begin(*axis);
+      continue;
+    }
+    box.axes.back().insert(box.axes.back().begin(), *axis);
+    box.extents.back() = box.extents.back() * extent(*axis);
+  }
   if (box.axes.size() > kMostDimensions) return refuse("an operand has more than two axes of batches");
   const auto bytes = element_bytes(kernel, load.access);
   const auto aligned = [&](const Dim& elements) {
     const int whole = static_cast<int>(16 / bytes);
     return power_of_two_divisor(elements, whole, kernel.symbols) == whole;
   };
-  for (const int axis : box.axes) {
-    box.extents.push_back(kernel.axes[static_cast<std::size_t>(axis)].extent);
-    if (kernel.wide_index && box.extents.back().bounds(kernel.symbols).max > kMostExtent)
-      return refuse("an operand has too many rows");
-    if (axis != box.axes.front()) box.strides.push_back(stride(axis));
-  }
+  const auto too_many = [&](const Dim& rows) { return rows.bounds(kernel.symbols).max > kMostExtent; };
+  if (kernel.wide_index && std::any_of(box.extents.begin(), box.extents.end(), too_many))
+    return refuse("an operand has too many rows");
   if (box.strides.front().is(0)) return refuse("an operand's rows are all the same");
   // A tensor map's strides have no sign.
   const auto may_fall = [&](const Dim& elements) { return elements.bounds(kernel.symbols).min < 0; };

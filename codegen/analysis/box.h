@@ -9,11 +9,12 @@
 
 namespace tenon::codegen {
 
-/// The dimensions of a tensor map (codegen/emit/source.h), each an axis of the kernel, the contiguous one first.
+/// The dimensions of a tensor map (codegen/emit/source.h), the contiguous one first: each an axis of the kernel, those
+/// behind the second also several axes of batches that lie as one, the outermost first.
 struct BoxAccess {
   int operand = -1;
   Dim offset = 0;  ///< of the first element in the operand, in elements
-  std::vector<int> axes;
+  std::vector<std::vector<int>> axes;
   std::vector<Dim> extents, strides;  ///< the strides of all but the first
   bool along_depth = true;            ///< contiguous along the contraction's axis, else along the outer one
 };

@@ -129,16 +129,19 @@ bool merge_one(Kernel& kernel, std::size_t movable) {
 }
 
 // Batches of one matrix of weights are more of its rows: the innermost batch axis of a contract kernel joins m where
-// only the first operand and the results vary along it.
+// only the first operand and the results vary along it. Single queries of several heads that share keys and values are
+// the queries of one.
 bool join_batch(Kernel& kernel) {
-  if (kernel.kernel_class != ir::KernelClass::contract || kernel.axes.size() < 4) return false;
-  const std::size_t m = kernel.axes.size() - 3, batch = m - 1;
+  const bool attend = kernel.kernel_class == ir::KernelClass::attend;
+  const std::size_t fixed = attend ? 4 : 3;
+  if ((!attend && kernel.kernel_class != ir::KernelClass::contract) || kernel.axes.size() < fixed + 1) return false;
+  const std::size_t m = kernel.axes.size() - fixed, batch = m - 1;
   const bool batched_weights = std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
     return instr.kind == InstrKind::contract && (kernel.instr(instr.args[1]).depends >> batch & 1) != 0;
   });
   if (batched_weights) return false;
   const Dim rows = kernel.axes[m].extent;
-  if (rows.is(0)) return false;
+  if (rows.is(0) || (attend && !rows.is(1))) return false;
   if (rows.is(1)) {  // the batch's number is the row's
     std::vector<Axis> axes = kernel.axes;
     axes[m].extent = axes[batch].extent;

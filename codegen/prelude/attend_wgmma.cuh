@@ -6,12 +6,13 @@
 //@ attend_tiles
 // `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 64 elements
 // side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
-// while another has its softmax.
-template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, bool turns_>
+// while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
+template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, bool turns_, int parts_>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_, stages = stages_;
   static constexpr bool turns = turns_;
+  static constexpr int parts = parts_;
   static constexpr int tile_q = 64 * consumers, panels_d = (depth + 63) / 64, panels_e = (width + 63) / 64;
   static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128;
   static constexpr int bytes_v = panels_e * tile_kv * 128;
@@ -115,6 +116,29 @@ struct weighted_rows {
     }
     sum[0] += partial[0] + partial[1], sum[1] += partial[2] + partial[3];
   }
+
+  // The sums of four lanes that share rows.
+  __device__ __forceinline__ void finish() {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      sum[r] += __shfl_xor_sync(~0u, sum[r], 1);
+      sum[r] += __shfl_xor_sync(~0u, sum[r], 2);
+    }
+  }
+
+  // The maximum and the sum as the epilogue takes them; gives what each sum of values lacks: the weight of each key of a
+  // row that saw no score above -inf is 0, or NaN where the shift is not guarded.
+  template <class Weights, class Index>
+  __device__ __forceinline__ void close(float (&unseen)[2], const Weights& weights, const Index (&i)[2], Index j_limit) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float highest = top[r] * weights.scale;
+      const bool nothing = Weights::shifted && j_limit > 0 && top[r] == minus_infinity(0.0f);
+      unseen[r] = nothing ? weights.weight(i[r], highest, weights.shift(i[r], highest)) : 0.0f;
+      top[r] = highest;
+      sum[r] += unseen[r];
+    }
+  }
 };
 
 //@ pack_fragments
@@ -143,11 +167,12 @@ __device__ __forceinline__ void settle_fragments(u32 (&p)[count][4]) {
 }
 
 //@ hand_out_queries
-// The sums of a warpgroup's 64 queries leave 32 columns at once, eight rows of each warp after eight, through `mine`,
-// shared memory of the warp, so that lanes store neighbouring columns.
+// The sums of a warpgroup's 64 queries, in `width` columns from e0 on, leave 32 columns at once, eight rows of each warp
+// after eight, through `mine`, shared memory of the warp, so that lanes store neighbouring columns.
 template <int width, class Index, class Result>
 __device__ __forceinline__ void hand_out_queries(float (&sum)[width / 2], const float (&tops)[2], const float (&totals)[2],
-                                                 float* mine, Index i0, Index i_limit, Index e_limit, const Result& out) {
+                                                 float* mine, Index i0, Index e0, Index i_limit, Index e_limit,
+                                                 const Result& out) {
   constexpr int vector = Result::vector, turn = 32, per_row = turn / vector, slots = 8 * per_row / 32;
   static_assert(slots >= 1, "each lane has a vector");
   using staged = staged_sums<turn>;
@@ -165,13 +190,74 @@ __device__ __forceinline__ void hand_out_queries(float (&sum)[width / 2], const 
       for (int slot = 0; slot < slots; ++slot) {
         const int row = (slot * 32 + lane) / per_row, at = (slot * 32 + lane) % per_row * vector;
         const float top = __shfl_sync(~0u, tops[half], row * 4), total = __shfl_sync(~0u, totals[half], row * 4);
-        const Index i = i0 + (Index)(half * 8 + row), e = (Index)(column + at);
+        const Index i = i0 + (Index)(half * 8 + row), e = e0 + (Index)(column + at);
         if (i < i_limit && e < e_limit) out.put(i, e, top, total, staged::template read<vector>(mine, row, at));
       }
       __syncwarp();
     }
 #pragma unroll
     for (int x = 0; x + turn / 2 < width / 2; ++x) sum[x] = sum[x + turn / 2];
+  }
+}
+
+//@ hand_out_shares
+// The same where the blocks of a cluster have sums over some of the keys each: they add up those of all of them, in their
+// order, each for some of the columns. `left`: shared memory that nothing else needs any more.
+template <class Tiles, class Weights, class Index, class Result>
+__device__ __forceinline__ void hand_out_shares(const float (&sum)[Tiles::width / 2], weighted_rows& rows,
+                                                unsigned char* left, float* mine, const Weights& weights,
+                                                const Index (&i)[2], Index i0, Index i_limit, Index j_limit, Index e_limit,
+                                                const Result& out) {
+  constexpr int turn = 32, turns = Tiles::width / turn, threads = 128 * Tiles::consumers, packs = Tiles::width / 8;
+  const u32 rank = cluster_rank();
+  float* const place = reinterpret_cast<float*>(left) + threadIdx.x * 4;  // of a thread's numbers, four at a time
+  wait_turn<threads>(4);  // all have read the last keys and values
+#pragma unroll
+  for (int x = 0; x < Tiles::width / 2; x += 4)
+    store<4, 4>(place + x * threads, pack<float, 4>{sum[x], sum[x + 1], sum[x + 2], sum[x + 3]});
+  store<4, 4>(place + packs * 4 * threads, pack<float, 4>{rows.top[0], rows.top[1], rows.below[0], rows.below[1]});
+  store<4, 4>(place + (packs + 1) * 4 * threads, pack<float, 4>{rows.sum[0], rows.sum[1], 0, 0});
+  join_cluster();
+  float below[2] = {0, 0}, share[Tiles::parts][2];
+  rows.top[0] = rows.top[1] = minus_infinity(0.0f);
+#pragma unroll
+  for (int part = 0; part < Tiles::parts; ++part) {
+    const pack<float, 4> its = load_of_block(place + packs * 4 * threads, part);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (its[r] > rows.top[r]) below[r] = its[2 + r];
+      rows.top[r] = maximum(rows.top[r], its[r]);
+    }
+  }
+  rows.sum[0] = rows.sum[1] = 0;
+#pragma unroll
+  for (int part = 0; part < Tiles::parts; ++part) {
+    const pack<float, 4> its = load_of_block(place + packs * 4 * threads, part);
+    const pack<float, 4> total = load_of_block(place + (packs + 1) * 4 * threads, part);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const bool nothing = Weights::has_maximum && its[r] == minus_infinity(0.0f);
+      share[part][r] = nothing ? 0.0f : power_of_two(its[2 + r] - below[r]);
+      rows.sum[r] += total[r] * share[part][r];
+    }
+  }
+  float unseen[2];
+  rows.close(unseen, weights, i, j_limit);
+#pragma unroll 1
+  for (int at = 0; at < turns; ++at) {
+    if ((u32)at % Tiles::parts != rank) continue;
+    float all[turn / 2];
+#pragma unroll
+    for (int x = 0; x < turn / 2; ++x) all[x] = unseen[x / 2 % 2];
+#pragma unroll
+    for (int part = 0; part < Tiles::parts; ++part)
+#pragma unroll
+      for (int x = 0; x < turn / 2; x += 4) {
+        const pack<float, 4> its = load_of_block(place + (at * (turn / 2) + x) * threads, part);
+#pragma unroll
+        for (int y = 0; y < 4; ++y) all[x + y] += its[y] * share[part][y / 2];
+      }
+    hand_out_queries<turn>(all, rows.top, rows.sum, mine, i0, (Index)(at * turn), i_limit, e_limit, out);
   }
 }
 
@@ -215,7 +301,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
   };
   // Calls use(place) for each tile of this block.
   const auto for_each_tile = [&](const auto& use) {
-    for (u32 number = blockIdx.x; number < turns; number += gridDim.x) {
+    for (u32 number = blockIdx.x / Tiles::parts; number < turns; number += gridDim.x / Tiles::parts) {
       const u32 section = number / (together * turns_q), rest = number % (together * turns_q);
       const u32 left = batches - section * together, heads = left < together ? left : together;
       const u32 batch = section * together + rest % heads, tile = rest / heads;
@@ -227,8 +313,13 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       }
     }
   };
-  const auto blocks_of = [&](const key_range<Index>& range) {
-    return range.last > range.first ? (range.last - range.first + (tile_kv - 1)) / tile_kv : (Index)0;
+  // What this block has of the range.
+  const auto blocks_of = [&](key_range<Index>& range) {
+    const Index all = range.last > range.first ? (range.last - range.first + (tile_kv - 1)) / tile_kv : (Index)0;
+    if (Tiles::parts == 1) return all;
+    const Index rank = cluster_rank(), first = all * rank / Tiles::parts;
+    range.first += first * tile_kv;
+    return all * (rank + 1) / Tiles::parts - first;
   };
   ring<1> at_q;
   ring<stages> at_k, at_v;
@@ -243,7 +334,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         at.advance();
       };
       for_each_tile([&](const place& tile) {
-        const key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
+        key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
         const Index blocks = blocks_of(range);
         if (blocks == 0) return;
         wait_arrival(empty_q, at_q.parity ^ 1);
@@ -273,7 +364,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
     };
     if (Tiles::turns && group == consumers - 1) give_turn<256>(1);
     for_each_tile([&](const place& tile) {
-      const key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
+      key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
       const Index blocks = blocks_of(range), i0 = tile.i + (Index)(group * 64);
       const key_range<Index> own = keys_of(tile.batch, i0 < i_limit ? i0 : i_limit - 1, 64);
       // The rows of a thread's fragments; rows beyond the last query repeat it and are not stored.
@@ -372,22 +463,22 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           release(empty_v + at_v.stage);
           at_v.advance();
         }
+rows.finish();
+        float unseen[2];
+        if constexpr (Tiles::parts > 1) {
+          hand_out_shares<Tiles>(sum, rows, keys, mine, weights, i, i0, i_limit, j_limit, e_limit, out);
+        } else {
+          rows.close(unseen, weights, i, j_limit);
 #pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          rows.sum[r] += __shfl_xor_sync(~0u, rows.sum[r], 1);
-          rows.sum[r] += __shfl_xor_sync(~0u, rows.sum[r], 2);
-          const float highest = rows.top[r] * weights.scale;
-          // The weight of each key of a row that saw no score above -inf: 0, or NaN where the shift is not guarded.
-          const bool unseen = weights.shifted && j_limit > 0 && rows.top[r] == minus_infinity(0.0f);
-          const float weight = unseen ? weights.weight(i[r], highest, weights.shift(i[r], highest)) : 0.0f;
-          rows.top[r] = highest;
-          rows.sum[r] += weight;
-#pragma unroll
-          for (int x = 0; x < Tiles::width / 2; x += 4) sum[x + 2 * r] += weight, sum[x + 2 * r + 1] += weight;
+          for (int x = 0; x < Tiles::width / 2; ++x) sum[x] += unseen[x / 2 % 2];
+          hand_out_queries<Tiles::width>(sum, rows.top, rows.sum, mine, i0, (Index)0, i_limit, e_limit, out);
         }
-        hand_out_queries<Tiles::width>(sum, rows.top, rows.sum, mine, i0, i_limit, e_limit, out);
       });
     });
     if (Tiles::turns && group == 0) wait_turn<256>(1);
+  }
+  if constexpr (Tiles::parts > 1) {
+    if (group == consumers) join_cluster();  // consumers have, ahead of each other's sums
+    join_cluster();
   }
 }

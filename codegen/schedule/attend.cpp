@@ -32,11 +32,38 @@ bool is_large(const Kernel& kernel, const AttendParts& parts, const Target& targ
   return blocks >= target.multiprocessors;
 }
 
+// One warpgroup for few queries, which wait for keys and values: as many of them under way as fit. Blocks divide the
+// keys where there are fewer heads than multiprocessors.
+std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& kernel, const AttendParts& parts,
+                                         const Target& target) {
+  constexpr int kMostParts = 8, kLeastTiles = 4;  // of keys in a part
+  schedule.tile_q = 64;
+  const auto least = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).min;
+  };
+  std::int64_t heads = 1;
+  for (int axis : parts.batch) heads *= std::min<std::int64_t>(std::max<std::int64_t>(1, least(axis)), 1 << 20);
+  for (const int keys : {128, 64, 32}) {
+    schedule.tile_kv = keys;
+    schedule.parts = 1;
+    while (schedule.parts < kMostParts && 2 * schedule.parts * heads <= target.multiprocessors &&
+           least(parts.j) >= std::int64_t{2} * schedule.parts * kLeastTiles * keys)
+      schedule.parts *= 2;
+    for (schedule.stages = 4; schedule.stages >= 2; --schedule.stages)
+      if (verify(schedule, kernel, target).empty()) return schedule;
+  }
+  return std::nullopt;
+}
+
 // Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
 std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendParts& parts, const AttendTiles& tiles,
                                            const Target& target) {
   AttendSchedule schedule;
   schedule.loop = MainLoop::wgmma;
+  const auto most = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
+  };
+  if (most(parts.i) <= 64) return choose_few(schedule, kernel, parts, target);
   schedule.tile_q = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore ? 192 : 128;
   schedule.turns = true;
   for (const int keys : {128, 96, 80, 64, 48, 32}) {

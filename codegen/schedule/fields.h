@@ -156,6 +156,7 @@ void fields(F& f, AttendSchedule& s) {
   field(f, "vector", s, &AttendSchedule::vector);
   field(f, "stages", s, &AttendSchedule::stages);
   field(f, "turns", s, &AttendSchedule::turns);
+  field(f, "parts", s, &AttendSchedule::parts);
 }
 
 }  // namespace tenon::codegen

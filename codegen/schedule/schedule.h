@@ -212,6 +212,7 @@ struct AttendSchedule {
   int vector = 1;      ///< elements per load of q, k and v
   int stages = 2;      ///< wgmma: tiles of keys, and of values, that are there or on their way
   bool turns = false;  ///< wgmma: one warpgroup multiplies while another has its softmax
+  int parts = 1;       ///< wgmma: blocks of a cluster that divide the keys of a tile of queries
 
   bool operator==(const AttendSchedule&) const = default;
 };

@@ -7,12 +7,12 @@
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
 #include "codegen/analysis/rows_ring.h"
+#include "codegen/analysis/scaled_scores.h"
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/kernel/kernel.h"
-#include "codegen/analysis/scaled_scores.h"
 #include "codegen/lower/parts.h"
 #include "codegen/schedule/choices.h"
 #include "codegen/schedule/limits.h"
@@ -342,9 +342,10 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
 }
 
 // Of a main loop of warpgroups (codegen/prelude/attend_wgmma.cuh).
-constexpr int kMostOfTwo = 200, kMostOfThree = 128;  // scores, weights and sums of a thread
 Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr int kMostKeysOfTile = 256, kMostStagesOfKeys = 8;
+  // Registers: scores, weights and sums of a thread, without spills; what scores that are computed take, or sizes.
+  constexpr int kMostOfTwo = 180, kMostOfThree = 128, kOfOthers = 8;
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
@@ -355,17 +356,30 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
     if (!why.empty()) return why;
     if (box_access(kernel, *part, parts.batch, why)->along_depth != (part != &parts.v))
       return "queries and keys lie along d, values along e";
-    if (kernel.axes[static_cast<std::size_t>(part->depth == parts.d ? parts.d : parts.e)].extent.bounds(kernel.symbols).min < 1)
+    if (kernel.axes[static_cast<std::size_t>(part->depth == parts.d ? parts.d : parts.e)]
+            .extent.bounds(kernel.symbols)
+            .min < 1)
       return "boxes have an element";
   }
   const int consumers = schedule.tile_q / 64;
-  if (schedule.tile_q % 64 != 0 || consumers < 1 || consumers > 3) return "one to three warpgroups have 64 queries each";
+  if (schedule.tile_q % 64 != 0 || consumers < 1 || consumers > 3)
+    return "one to three warpgroups have 64 queries each";
   if (schedule.turns && consumers < 2) return "warpgroups that take turns are several";
   if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeysOfTile)
     return "keys come in sixteens, up to 256";
   if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
-  const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2;
-  if (registers > (consumers == 3 ? kMostOfThree : kMostOfTwo)) return "scores, weights and sums exceed the registers";
+  if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "the keys of a tile have one to eight parts";
+  if (schedule.parts > 1 && !target.may.clusters) return "blocks that divide keys are a cluster";
+  if (schedule.parts > 1 && 4 * schedule.tile_q * (wgmma_width(tiles) + 16) >
+                                2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))
+    return "the sums of a tile exceed the memory of its keys and values";
+  const KeyMasks masks = key_masks(kernel);
+  const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
+  const bool many_steps = !masks.bounds.empty() && tiles.depth > 128;  // each with addresses of its own
+  const int beside = kOfOthers * (computed + many_steps + !kernel.symbols.empty());
+  const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
+  if (registers > (consumers == 3 ? kMostOfThree : kMostOfTwo))
+    return "scores, weights and sums exceed the registers";
   if (wgmma_shared_bytes(schedule, tiles) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
   return {};

@@ -31,7 +31,8 @@ TEST(WarpgroupAttention, EachRowIsTheMixOfItsValues) {
   expect_attention({.name = "bf16", .dtype = DType::bf16, .queries = 130, .keys = 300}, "tile_q=128 tile_kv=64 turns");
   expect_attention({.name = "three", .queries = 400, .keys = 100}, "tile_q=192 tile_kv=32 turns stages=3");
   expect_attention({.name = "deep", .queries = 70, .keys = 100, .depth = 128, .width = 128}, "tile_q=64 tile_kv=48");
-  expect_attention({.name = "other_width", .queries = 70, .keys = 100, .depth = 96, .width = 40}, "tile_q=64 tile_kv=48");
+  expect_attention({.name = "other_width", .queries = 70, .keys = 100, .depth = 96, .width = 40},
+                   "tile_q=64 tile_kv=48");
 }
 
 TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
@@ -39,7 +40,8 @@ TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
     expect_attention({.name = "causal", .queries = 300, .keys = 300, .mask = Mask::causal, .lse = true}, schedule);
     expect_attention({.name = "end_aligned", .queries = 100, .keys = 300, .mask = Mask::causal}, schedule);
     expect_attention({.name = "empty_rows", .queries = 300, .keys = 100, .mask = Mask::causal, .lse = true}, schedule);
-    expect_attention({.name = "nan_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true}, schedule);
+    expect_attention({.name = "nan_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true},
+                     schedule);
     expect_attention({.name = "window", .queries = 400, .keys = 400, .mask = Mask::window}, schedule);
     expect_attention({.name = "loaded", .queries = 100, .keys = 90, .mask = Mask::loaded}, schedule);
   }
@@ -51,6 +53,16 @@ TEST(WarpgroupAttention, ScoresAndWeightsAreAnyFunctionOfPositions) {
   expect_attention({.name = "softcap", .queries = 100, .keys = 100, .softcap = true}, schedule);
   expect_attention({.name = "dropout", .queries = 100, .keys = 90, .dropout = true}, schedule);
   expect_attention({.name = "by_hand", .queries = 100, .keys = 90, .by_hand = true, .alibi = true}, schedule);
+}
+
+TEST(WarpgroupAttention, BlocksOfAClusterDivideTheKeys) {
+  for (const char* schedule :
+       {"tile_q=64 tile_kv=32 parts=4 stages=3", "tile_q=128 tile_kv=48 turns parts=3 stages=4"}) {
+    expect_attention({.name = "few", .queries = 4, .keys = 500, .lse = true}, schedule);
+    expect_attention({.name = "causal", .queries = 150, .keys = 200, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "no_share", .queries = 70, .keys = 40, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "nan_rows", .queries = 90, .keys = 60, .mask = Mask::causal, .by_hand = true}, schedule);
+  }
 }
 
 TEST(WarpgroupAttention, LengthsAreSymbols) {

@@ -144,13 +144,26 @@ TEST(TensorKernelText, F32IsNotRoundedUnlessAsked) {
 }
 
 TEST(TensorKernelText, MasksBecomeRangesOfKeys) {
-  const Target target = codegen::cuda_target("sm_90a");
+  Target target = codegen::cuda_target("sm_90a");
+  target.may.wgmma = false;
   const AttentionCase c{.name = "window", .queries = 512, .keys = 640, .mask = Mask::window};
   const Source source = emit_cuda(attention_kernel(c, target), target);
   expect_lines(source.text, {"int first_key = 0, last_key = 640;", "last_key = min(last_key, (int)(last_query + 129));",
                              "first_key = max(first_key, (int)(first_query + 0));", "first_key -= first_key % 64;",
                              "attend_mma<f16, "});
   EXPECT_LE(source.launch.shared_bytes, 3 * 64 * (64 + 8) * 2);  // a tile each of q, k and v: no matrix of scores
+}
+
+TEST(TensorKernelText, TilesThatEveryQuerySeesAreNotMasked) {
+  const Target target = codegen::cuda_target("sm_90a");
+  const AttentionCase c{.name = "window", .queries = 512, .keys = 640, .mask = Mask::window};
+  const Source source = emit_cuda(attention_kernel(c, target), target);
+  expect_lines(source.text,
+               {"key_range<int> range = {0, 640, 0, 640};", "range.last = min(range.last, (int)(last + 129));",
+                "range.last_open = min(range.last_open, (int)(first + 129));",
+                "range.first = max(range.first, (int)(first + 0));",
+                "range.first_open = max(range.first_open, (int)(last + 0));", "range.first -= range.first % 128;",
+                "// times 0.125, in the exponent"});
 }
 
 class EveryArchitecture : public testing::TestWithParam<const char*> {};

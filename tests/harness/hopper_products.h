@@ -55,10 +55,10 @@ class Products {
   struct Product {
     ProductCall call;
     std::shared_ptr<Sums> sums;
-    int threads = 0;           ///< that have issued it
+    int threads = 0;  ///< that have issued it
     std::array<const unsigned*, kThreads> fragments = {};
     std::vector<std::array<unsigned, 4>> words = {};  ///< of the fragments, as they were then
-    std::uint32_t issued = 0;  ///< when the last did
+    std::uint32_t issued = 0;                         ///< when the last did
   };
   // Registers that products are under way to: the last of them.
   struct Held {

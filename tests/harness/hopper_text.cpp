@@ -19,11 +19,11 @@ bool replace_product(std::string& text) {
   if (!std::regex_search(text, found, pattern)) return false;
   const auto across = [&](std::size_t i) { return found[i].matched ? found[i].str() : "0"; };
   const bool in_registers = found[4].matched && !found[5].matched;
-  const std::string call =
-      in_registers ? fmt::format("hopper->multiply_fragment(d, a, b, add, {}, \"{}\", \"{}\", {});", found[1].str(),
-                                 found[2].str(), found[3].str(), across(4))
-                   : fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});", found[1].str(),
-                                 found[2].str(), found[3].str(), across(4), across(5));
+  const std::string call = in_registers
+                               ? fmt::format("hopper->multiply_fragment(d, a, b, add, {}, \"{}\", \"{}\", {});",
+                                             found[1].str(), found[2].str(), found[3].str(), across(4))
+                               : fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});",
+                                             found[1].str(), found[2].str(), found[3].str(), across(4), across(5));
   replace_asm(text, "{ .reg .pred p; setp.ne.b32 p, ", {call});
   return true;
 }

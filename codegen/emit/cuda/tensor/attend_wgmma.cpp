@@ -1,5 +1,5 @@
-// Attend kernels on sm_90a. What is generated: the boxes of queries, keys and values, the two products, the functions of
-// the softmax, the ranges of keys, and the epilogue; the loop around them stands in the prelude (attend_wgmma.cuh).
+// Attend kernels on sm_90a. What is generated: the boxes of queries, keys and values, the two products, the functions
+// of the softmax, the ranges of keys, and the epilogue; the loop around them stands in the prelude (attend_wgmma.cuh).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,20 +19,20 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kPanel = 64;              // elements of a line of 128 bytes
+constexpr int kPanel = 64;                // elements of a line of 128 bytes
 constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are walked at once
 
 // "const auto load_k = [&](unsigned char* to, arrival* full, u32 batch, int j) { … };": panels of 64 elements of each
 // of `lines` lines.
 void emit_load(Writer& out, const AttentionText& a, const std::string& name, int map, const BoxAccess& access,
                int lines, int width) {
-  const std::string& line = axis_name(a, access.axes[1]);
+  const std::string& line = axis_name(a, access.axes[1].front());
   out.open(fmt::format("const auto load_{} = [&](unsigned char* to, arrival* full, u32 batch, {} {}) {{", name, a.index,
                        line));
   decode_batch(out, a.kernel, a.parts.batch, "batch");
   out.unrolled("panel", (width + kPanel - 1) / kPanel);
   std::string text = fmt::format("copy_box(to + panel * {}, map{}, full, panel * {}", lines * 2 * kPanel, map, kPanel);
-  for (std::size_t i = 1; i < access.axes.size(); ++i) text += fmt::format(", (int){}", axis_name(a, access.axes[i]));
+  for (std::size_t i = 1; i < access.axes.size(); ++i) text += ", " + box_coordinate(a.kernel, access.axes[i]);
   out.line(text + ");");
   out.close();
   out.close("};");
@@ -75,9 +75,9 @@ void emit_weights(Writer& out, const AttentionText& a, const ScaledScores& scale
   emit_shift(out, a);
   emit_weight(out, a);
   emit_factor(out, a);
-  out.line(fmt::format(
-      "const auto weights = make_weights<{}, {}, {}>({}, score, open_score, shift, weight, factor);", p.maximum >= 0,
-      plain, !p.key_factors.empty(), literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32)));
+  out.line(fmt::format("const auto weights = make_weights<{}, {}, {}>({}, score, open_score, shift, weight, factor);",
+                       p.maximum >= 0, plain, !p.key_factors.empty(),
+                       literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32)));
   emit_attention_result(out, a);
   out.line("use(weights, out);");
   out.close("};");
@@ -158,16 +158,17 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   emit_weights(out, a, scaled);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       schedule.turns));
+                       schedule.turns, schedule.parts));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
-                       in_pairs(a), a.index));
+                       in_pairs(a) && schedule.parts == 1, a.index));
   out.line(fmt::format("    keys_of, with_weights, {}, {}, {}, {}, {});", dim_text(batches, a.names), heads_together(a),
                        text(p.i), text(p.j), text(p.e)));
 
-  launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q);
-  launch.resident = true;
+  launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q) * Dim(schedule.parts);
+  launch.resident = schedule.parts == 1;
+  launch.cluster = schedule.parts;
   launch.block = 2 * schedule.tile_q + 128;
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles));
   return finish(kernel, out, launch, target, kAllRegisters);

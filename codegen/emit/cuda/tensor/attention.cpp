@@ -83,8 +83,7 @@ void emit_weight(Writer& out, const AttentionText& a) {
 }
 
 void emit_factor(Writer& out, const AttentionText& a) {
-  emit_function(out, a, "factor",
-                fmt::format("{}, {} {}, {} w", query(a), a.index, axis_name(a, a.parts.j), a.real),
+  emit_function(out, a, "factor", fmt::format("{}, {} {}, {} w", query(a), a.index, axis_name(a, a.parts.j), a.real),
                 a.parts.factor_region, factored(a));
 }
 

@@ -193,6 +193,17 @@ void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& p
   out.close("});");
 }
 
+std::string box_coordinate(const Kernel& kernel, const std::vector<int>& axes) {
+  const Names names = names_of(kernel);
+  std::string text = names.axes[static_cast<std::size_t>(axes.front())];
+  for (std::size_t i = 1; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(axes[i]);
+    text =
+        fmt::format("({} * {} + {})", text, parenthesized(dim_text(kernel.axes[axis].extent, names)), names.axes[axis]);
+  }
+  return "(int)" + text;
+}
+
 TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, int lines) {
   constexpr int kLineBytes = 128;
   TensorMap map{.pointer = access.operand,

@@ -36,6 +36,9 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
 /// The same as make_result_ahead, with what the epilogue reads apart from it.
 void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
 
+/// "(int)b0", or "(int)(b0 * 8 + b1)": where the dimension's axes are.
+std::string box_coordinate(const Kernel& kernel, const std::vector<int>& axes);
+
 /// Boxes of `lines` lines of 128 bytes along the access's contiguous axis.
 TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, int lines);
 

@@ -37,10 +37,8 @@ void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, co
   const std::string blocks = tile.shared > 1 ? fmt::format(", {}", (1 << tile.shared) - 1) : "";
   const auto call = [&](const std::string& place, const std::string& first) {
     std::string text = fmt::format("{}({}, map{}, full{}", copy, place, tile.map, blocks);
-    for (const int axis : access.axes) {
-      const std::string& name = names.axes[static_cast<std::size_t>(axis)];
-      text += fmt::format(", (int){}", axis == part.outer ? first : name);
-    }
+    for (const std::vector<int>& axes : access.axes)
+      text += ", " + (axes.front() == part.outer ? "(int)" + first : box_coordinate(kernel, axes));
     out.line(text + ");");
   };
   if (access.along_depth) {
