@@ -43,7 +43,7 @@ std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& 
   };
   std::int64_t heads = 1;
   for (int axis : parts.batch) heads *= std::min<std::int64_t>(std::max<std::int64_t>(1, least(axis)), 1 << 20);
-  for (const int keys : {128, 64, 32}) {
+  for (const int keys : {128, 96, 64, 32}) {
     schedule.tile_kv = keys;
     schedule.parts = 1;
     while (schedule.parts < kMostParts && 2 * schedule.parts * heads <= target.multiprocessors &&
@@ -66,7 +66,7 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
   if (most(parts.i) <= 64) return choose_few(schedule, kernel, parts, target);
   schedule.tile_q = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore ? 192 : 128;
   schedule.turns = true;
-  for (const int keys : {128, 96, 80, 64, 48, 32}) {
+  for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
     schedule.tile_kv = keys;
     if (verify(schedule, kernel, target).empty()) return schedule;
   }

@@ -341,11 +341,21 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   return {};
 }
 
+// Scores or factors load, or draw, something for each key.
+bool reads_keys(const Kernel& kernel, const AttendParts& parts) {
+  const auto reads = [&](InstrId id) {
+    const Instr& instr = kernel.instr(id);
+    return (instr.kind == InstrKind::load || instr.kind == InstrKind::random) && (instr.depends >> parts.j & 1) != 0;
+  };
+  return std::any_of(parts.score_region.begin(), parts.score_region.end(), reads) ||
+         std::any_of(parts.factor_region.begin(), parts.factor_region.end(), reads);
+}
+
 // Of a main loop of warpgroups (codegen/prelude/attend_wgmma.cuh).
 Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr int kMostKeysOfTile = 256, kMostStagesOfKeys = 8;
   // Registers: scores, weights and sums of a thread, without spills; what scores that are computed take, or sizes.
-  constexpr int kMostOfTwo = 180, kMostOfThree = 128, kOfOthers = 8;
+  constexpr int kMostOfOne = 160, kMostOfTwo = 180, kMostOfThree = 128, kOfOthers = 8;
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
@@ -376,9 +386,10 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   const KeyMasks masks = key_masks(kernel);
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool many_steps = !masks.bounds.empty() && tiles.depth > 128;  // each with addresses of its own
-  const int beside = kOfOthers * (computed + many_steps + !kernel.symbols.empty());
+  const int beside =
+      kOfOthers * (computed + !masks.complete + 2 * reads_keys(kernel, parts) + many_steps + !kernel.symbols.empty());
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
-  if (registers > (consumers == 3 ? kMostOfThree : kMostOfTwo))
+  if (registers > (consumers == 3 ? kMostOfThree : consumers == 2 ? kMostOfTwo : kMostOfOne))
     return "scores, weights and sums exceed the registers";
   if (wgmma_shared_bytes(schedule, tiles) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
