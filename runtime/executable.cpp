@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/lower/alike.h"
 #include "ir/graph/host_memory.h"
 #include "ir/interpret/interpret.h"
 #include "runtime/overlap.h"
@@ -79,6 +80,12 @@ std::vector<std::vector<int>> sets_of(const ir::Plan& plan, const codegen::Targe
   return sets;
 }
 
+// The elements of `to` at the places that `some` have in `from`.
+std::vector<int> same_places(std::vector<int> some, const std::vector<int>& from, const std::vector<int>& to) {
+  for (int& each : some) each = to[static_cast<std::size_t>(std::find(from.begin(), from.end(), each) - from.begin())];
+  return some;
+}
+
 void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               const Workspace& workspace) {
   const auto within = [&](void* memory) {  // there is none when every intermediate is empty
@@ -127,12 +134,7 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   }
   auto fresh = std::make_shared<runtime::BuiltPlan>();
   fresh->specialization = specialization;
-  const std::vector<std::vector<int>> sets = runtime::sets_of(plan, backend->target());
-  std::vector<std::vector<std::shared_ptr<const runtime::BuiltLaunch>>> launches(sets.size());
-  runtime::for_each_in_parallel(sets.size(),
-                                [&](std::size_t i) { launches[i] = build_together(sets[i], specialization); });
-  for (auto& each : launches)
-    for (auto& launch : each) fresh->launches.push_back(std::move(launch));
+  fresh->launches = build_launches(specialization);
   if (classes.size() == kMostClasses) {
     if (built.at(classes.back()).use_count() == 1) backend->drain();  // its kernels may be running still
     built.erase(classes.back());
@@ -142,12 +144,26 @@ std::shared_ptr<const runtime::BuiltPlan> Executable::Impl::build(const codegen:
   return built[key] = std::move(fresh);
 }
 
-std::vector<std::shared_ptr<const runtime::BuiltLaunch>> Executable::Impl::build_together(
-    const std::vector<int>& groups, const codegen::Specialization& specialization) const {
-  auto launches = build_groups(groups, specialization);
-  builds += static_cast<int>(launches.size());
-  for (const auto& launch : launches) compiles += launch->binary.compiled;
-  return launches;
+// Groups that are alike, those of equal layers, are built once.
+std::vector<runtime::PlannedLaunch> Executable::Impl::build_launches(
+    const codegen::Specialization& specialization) const {
+  const std::vector<std::vector<int>> sets = runtime::sets_of(plan, backend->target());
+  const std::vector<std::size_t> first = codegen::first_alike(plan, sets);
+  std::vector<std::size_t> own;  // sets that no other before them is like
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    if (first[i] == i) own.push_back(i);
+  std::vector<std::vector<std::shared_ptr<const runtime::BuiltLaunch>>> launches(sets.size());
+  runtime::for_each_in_parallel(own.size(),
+                                [&](std::size_t i) { launches[own[i]] = build_groups(sets[own[i]], specialization); });
+  std::vector<runtime::PlannedLaunch> planned;
+  for (std::size_t i = 0; i < sets.size(); ++i)
+    for (const auto& launch : launches[first[i]]) {
+      planned.push_back({runtime::same_places(launch->launch.groups, sets[first[i]], sets[i]), launch});
+      if (first[i] != i) continue;
+      ++builds;
+      compiles += launch->binary.compiled;
+    }
+  return planned;
 }
 
 std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const Bindings& bindings) const {

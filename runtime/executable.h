@@ -25,21 +25,28 @@ namespace tenon::runtime {
 
 /// A launch for one dimension class, ready to run.
 struct BuiltLaunch {
-  codegen::Launch launch;
+  codegen::Launch launch;  ///< its groups: the first of those that are alike (codegen/lower/alike.h)
   codegen::Source source;
   Binary binary;
   std::shared_ptr<const LoadedKernel> loaded;
 };
 
 /// The launches of `groups`, which a plan runs together, for a dimension class, but of those that write no element:
-/// given by the pipeline, so that the runtime does not know how kernels are made. Called by several threads at once.
+/// given by the pipeline, so that the runtime does not know how kernels are made. Called by several threads at once,
+/// and of sets of groups that are alike for the first alone.
 using BuildGroups = std::function<std::vector<std::shared_ptr<const BuiltLaunch>>(const std::vector<int>& groups,
                                                                                   const codegen::Specialization&)>;
+
+/// A launch of a plan. Those of groups that are alike share what is built.
+struct PlannedLaunch {
+  std::vector<int> groups;  ///< of the plan, one for each member
+  std::shared_ptr<const BuiltLaunch> built;
+};
 
 /// All groups for one dimension class, but those that write no element.
 struct BuiltPlan {
   codegen::Specialization specialization;
-  std::vector<std::shared_ptr<const BuiltLaunch>> launches;  ///< in the plan's order
+  std::vector<PlannedLaunch> launches;  ///< in the plan's order
 };
 
 /// Where a kernel argument comes from.
@@ -162,8 +169,7 @@ struct Executable::Impl {
                                                           const Bindings& bindings) const;
   std::shared_ptr<const runtime::LaunchRecord> record_for(const Bindings& bindings) const;
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
-  std::vector<std::shared_ptr<const runtime::BuiltLaunch>> build_together(
-      const std::vector<int>& groups, const codegen::Specialization& specialization) const;
+  std::vector<runtime::PlannedLaunch> build_launches(const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
               void* stream) const;
   void put(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,

@@ -24,7 +24,7 @@ std::vector<KernelTimes> one_run(const Backend& backend, const LaunchRecord& rec
   std::vector<KernelTimes> kernels;
   for (std::size_t i = 0; i < timers.size(); ++i) {
     const PreparedLaunch& launch = record.launches[i];
-    KernelTimes times{launch.built->source.entry, launch.built->launch.groups, {}, 0, 0};
+    KernelTimes times{launch.built->source.entry, record.built->launches[launch.planned].groups, {}, 0, 0};
     times.duration_us = 1e3 * timers[i]->milliseconds();
     times.begin_us = 1e3 * timers[i]->milliseconds_after(*timers[0]);
     kernels.push_back(std::move(times));

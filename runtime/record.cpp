@@ -53,14 +53,15 @@ class Places {
     }
     std::vector<Lifetime> lifetimes;
     for (const auto& [value, lifetime] : live) lifetimes.push_back(lifetime);
-    for (const auto& built_launch : built.launches) {
-      const int step = steps[static_cast<std::size_t>(built_launch->launch.groups.front())];
-      lifetimes.push_back({built_launch->source.scratch_bytes.evaluate(bindings_), step, step});
+    for (const PlannedLaunch& planned : built.launches) {
+      const int step = steps[static_cast<std::size_t>(planned.groups.front())];
+      lifetimes.push_back({planned.built->source.scratch_bytes.evaluate(bindings_), step, step});
     }
     // The launches of a run share what is zeroed: each leaves it as it was.
     for (std::size_t i = 0; i < built.launches.size(); ++i) {
       zeroed_[i] = {PointerSource::Kind::zeroed, 0};
-      record.zeroed_bytes = std::max(record.zeroed_bytes, built.launches[i]->source.zeroed_bytes.evaluate(bindings_));
+      record.zeroed_bytes =
+          std::max(record.zeroed_bytes, built.launches[i].built->source.zeroed_bytes.evaluate(bindings_));
     }
     const ArenaPlan arena = plan_arena(lifetimes);
     record.arena_bytes = arena.bytes;
@@ -102,9 +103,9 @@ PreparedFunction prepare(const Backend& backend, const codegen::LaunchRule& rule
   return function;
 }
 
-PreparedLaunch prepare_launch(const Backend& backend, const BuiltPlan& plan, std::size_t planned, const Places& places,
-                              const Bindings& bindings) {
-  const BuiltLaunch& built = *plan.launches[planned];
+PreparedLaunch prepare_launch(const Backend& backend, const ir::Plan& plan, const BuiltPlan& built_plan,
+                              std::size_t planned, const Places& places, const Bindings& bindings) {
+  const BuiltLaunch& built = *built_plan.launches[planned].built;
   PreparedLaunch launch;
   launch.planned = planned;
   launch.built = &built;
@@ -112,8 +113,11 @@ PreparedLaunch prepare_launch(const Backend& backend, const BuiltPlan& plan, std
   launch.function = prepare(backend, built.source.launch, loaded, &LoadedKernel::resident_blocks, bindings);
   for (const std::string& dim : built.source.dims) launch.dims.push_back(bindings.at(dim));
   if (built.launch.members.size() > 1) deal_blocks(launch, bindings);
-  for (const codegen::Kernel& member : built.launch.members)
-    for (const codegen::Operand& operand : member.operands) launch.pointers.push_back(places.of(operand.value));
+  for (const int number : built_plan.launches[planned].groups) {
+    const ir::Group& group = plan.groups[static_cast<std::size_t>(number)];
+    for (const auto* values : {&group.inputs, &group.outputs})
+      for (const ir::ValueId value : *values) launch.pointers.push_back(places.of(value));
+  }
   if (!built.source.finish_entry.empty())
     launch.finish = prepare(backend, built.source.finish, loaded, &LoadedKernel::finish_resident_blocks, bindings);
   if (!built.source.scratch_bytes.is(0)) launch.pointers.push_back(places.scratch_of(planned));
@@ -150,7 +154,7 @@ LaunchRecord make_record(const Backend& backend, const ir::Plan& plan, std::shar
     record.output_shapes.push_back(sizes_of(plan.graph.type(output).shape, bindings));
   const Places places(plan, *built, bindings, record);
   for (std::size_t planned = 0; planned < built->launches.size(); ++planned) {
-    PreparedLaunch launch = prepare_launch(backend, *built, planned, places, bindings);
+    PreparedLaunch launch = prepare_launch(backend, plan, *built, planned, places, bindings);
     if (!empty(launch, bindings)) record.launches.push_back(std::move(launch));
   }
   decide_early(record.launches);

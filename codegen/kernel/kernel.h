@@ -99,9 +99,9 @@ struct Attention {
   InstrId mix = -1;              ///< contraction of weights and values
 };
 
-/// A buffer argument.
+/// A buffer argument: in the order of Kernel::operands, of a value that the group reads (Group::inputs) or writes
+/// (Group::outputs). Which values they are, a kernel does not know: equal layers of a model have equal kernels.
 struct Operand {
-  ir::ValueId value = -1;  ///< of the plan's graph
   DType dtype = DType::f32;
   Shape shape;
   bool written = false;

@@ -66,7 +66,7 @@ class Demand {
     (written ? written_ : read_)[value] = number;
     const int same_kind = static_cast<int>(written ? written_.size() : read_.size()) - 1;
     const bool given = std::find(graph_.inputs.begin(), graph_.inputs.end(), value) != graph_.inputs.end();
-    kernel_.operands.push_back({value, graph_.type(value).dtype, graph_.type(value).shape, written,
+    kernel_.operands.push_back({graph_.type(value).dtype, graph_.type(value).shape, written,
                                 fmt::format("{}{}", written ? "out" : "in", same_kind), !written && !given});
   }
 

@@ -98,7 +98,7 @@ struct KernelInfo {
 struct ExecutableStats {
   int kernels = 0;               ///< of the plan, a pack as one (CUDA)
   int specializations = 0;       ///< dimension classes whose kernels are kept: the latest, at most 64
-  int builds = 0;                ///< kernels generated and compiled or taken from a cache
+  int builds = 0;                ///< kernels generated and compiled or taken from a cache; equal ones count once
   int compiles = 0;              ///< of these, compiled: neither in memory nor on disk
   std::int64_t arena_bytes = 0;  ///< intermediates of the last run
   std::int64_t held_bytes = 0;   ///< memory held for intermediates

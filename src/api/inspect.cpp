@@ -49,13 +49,13 @@ std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays)
   return buffers;
 }
 
-std::string launch_text(const runtime::LaunchRecord& record, const runtime::BuiltLaunch& built, bool cpu) {
+std::string launch_text(const runtime::LaunchRecord& record, std::size_t planned, bool cpu) {
+  const codegen::LaunchRule& rule = record.built->launches[planned].built->source.launch;
   for (const runtime::PreparedLaunch& launch : record.launches)
-    if (launch.built == &built && cpu)
+    if (launch.planned == planned && cpu)
       return fmt::format("tasks {}", launch.function.grid);
-    else if (launch.built == &built)
-      return fmt::format("grid ({}, 1, 1) block {} shared {}", launch.function.grid, built.source.launch.block,
-                         built.source.launch.shared_bytes);
+    else if (launch.planned == planned)
+      return fmt::format("grid ({}, 1, 1) block {} shared {}", launch.function.grid, rule.block, rule.shared_bytes);
   return "nothing to launch at these sizes";
 }
 
@@ -66,17 +66,18 @@ std::string lines_of(const std::vector<codegen::Kernel>& members,
   return all;
 }
 
-KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record,
-                    const runtime::BuiltLaunch& built) {
+KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& record, std::size_t planned) {
+  const std::vector<int>& groups = record.built->launches[planned].groups;
+  const runtime::BuiltLaunch& built = *record.built->launches[planned].built;
   const bool cpu = impl.backend->target().kind == codegen::TargetKind::cpu;
   const std::string disassembly = impl.backend->disassemble(built.source);
   KernelInfo info;
   info.name = built.source.entry;
-  info.group = built.launch.groups.front();
+  info.group = groups.front();
   info.kernel_class = built.launch.members.size() > 1 ? "pack" : ir::name_of(built.launch.members.front().kernel_class);
   ir::Plan part;
   part.graph = impl.plan.graph;
-  for (int group : built.launch.groups) {
+  for (int group : groups) {
     part.groups.push_back(impl.plan.groups[static_cast<std::size_t>(group)]);
     info.bytes += ir::unavoidable_bytes(impl.plan, impl.plan.groups[static_cast<std::size_t>(group)], record.bindings);
   }
@@ -88,7 +89,7 @@ KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& r
   (cpu ? info.assembly : info.ptx) = disassembly;
   if (built.binary.entry) info.binary = built.binary.entry->binary;
   info.resources = built.binary.resources;
-  info.launch = launch_text(record, built, cpu);
+  info.launch = launch_text(record, planned, cpu);
   return info;
 }
 
@@ -123,7 +124,8 @@ std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {
   ir::check_bindings(impl_->plan.graph, bindings);
   const auto record = impl_->record_for(bindings);
   std::vector<KernelInfo> infos;
-  for (const auto& launch : record->built->launches) infos.push_back(describe(*impl_, *record, *launch));
+  for (std::size_t planned = 0; planned < record->built->launches.size(); ++planned)
+    infos.push_back(describe(*impl_, *record, planned));
   return infos;
 }
 

@@ -60,7 +60,7 @@ class Tuning {
       if (bytes_of(output) > 0) backend_.copy(expected_.memory.back().get(), output.data, bytes_of(output), nullptr);
     }
     for (std::size_t planned = 0; planned < record_.built->launches.size(); ++planned) {
-      const runtime::BuiltLaunch& built = *record_.built->launches[planned];
+      const runtime::BuiltLaunch& built = *record_.built->launches[planned].built;
       if (built.launch.members.size() > 1) continue;
       codegen::Kernel kernel = built.launch.members.front();
       const auto candidates = codegen::candidate_schedules(kernel, backend_.target());
@@ -84,7 +84,7 @@ class Tuning {
       codegen::Kernel scheduled = kernel;
       scheduled.schedule = trials[i].schedule;
       try {
-        built[i] = build_launch({record_.built->launches[planned]->launch.groups, {std::move(scheduled)}}, backend_);
+        built[i] = build_launch({record_.built->launches[planned].groups, {std::move(scheduled)}}, backend_);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::device_lost) throw;
         trials[i].refused = error.message();
@@ -95,7 +95,7 @@ class Tuning {
 
   Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltLaunch> kernel) const {
     auto plan = std::make_shared<runtime::BuiltPlan>(*record_.built);
-    plan->launches[planned] = std::move(kernel);
+    plan->launches[planned].built = std::move(kernel);
     Variant variant{runtime::make_record(backend_, executable_.plan, std::move(plan), record_.bindings), nullptr};
     for (const runtime::PreparedLaunch& launch : variant.record.launches)
       if (launch.planned == planned) variant.launch = &launch;

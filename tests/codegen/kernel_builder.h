@@ -128,7 +128,7 @@ class KernelBuilder {
  private:
   int operand(DType dtype, Shape shape, bool written, const std::string& prefix) {
     const int number = written ? outputs_++ : inputs_++;
-    kernel.operands.push_back({-1, dtype, std::move(shape), written, prefix + std::to_string(number)});
+    kernel.operands.push_back({dtype, std::move(shape), written, prefix + std::to_string(number)});
     return static_cast<int>(kernel.operands.size()) - 1;
   }
 

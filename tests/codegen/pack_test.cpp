@@ -72,8 +72,11 @@ void expect_right(const std::string& text, const Bindings& bindings) {
     for (std::byte& byte : arrays[output].bytes) byte = std::byte{0x7f};  // a missing store shows
   }
   std::vector<void*> pointers;
-  for (const Kernel& member : launch.members)
-    for (const Operand& operand : member.operands) pointers.push_back(arrays.at(operand.value).bytes.data());
+  for (const int number : launch.groups) {
+    const ir::Group& group = plan.groups[static_cast<std::size_t>(number)];
+    for (const auto* values : {&group.inputs, &group.outputs})
+      for (const ir::ValueId value : *values) pointers.push_back(arrays.at(value).bytes.data());
+  }
   test::run_cuda_on_host(source, pointers, bindings);
   std::vector<ir::HostArray> inputs, outputs;
   for (ir::ValueId input : plan.graph.inputs) inputs.push_back(arrays.at(input));

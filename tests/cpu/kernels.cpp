@@ -43,7 +43,7 @@ Index KernelBuilder::axis(const Dim& extent, bool reduced) {
 
 int KernelBuilder::operand(DType dtype, Shape shape, bool written) {
   const std::string name = (written ? "out" : "in") + std::to_string(kernel.operands.size());
-  kernel.operands.push_back({-1, dtype, std::move(shape), written, name});
+  kernel.operands.push_back({dtype, std::move(shape), written, name});
   return static_cast<int>(kernel.operands.size()) - 1;
 }
 
