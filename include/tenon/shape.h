@@ -54,7 +54,9 @@ class Dim {
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
-  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator==(const Dim& a, const Dim& b) {
+    return a.constant_ == b.constant_ && (a.terms_ == b.terms_ || same_terms(a, b));
+  }
   friend bool operator<(const Dim& a, const Dim& b);  ///< an arbitrary but fixed order, for containers
 
   /// Floor division by a positive constant.
@@ -79,6 +81,7 @@ class Dim {
   Dim(std::int64_t constant, std::shared_ptr<const DimTerms> terms) : constant_(constant), terms_(std::move(terms)) {}
   friend struct DimTerms;
   [[noreturn]] static void leave_range();
+  static bool same_terms(const Dim& a, const Dim& b);
 
   std::int64_t constant_;
   std::shared_ptr<const DimTerms> terms_;  // null when constant

@@ -17,6 +17,7 @@ namespace {
 // NumPy's alignment at the last axis: digits of dimensions that the operand repeats are dropped.
 Layout broadcast_layout(const Layout& result, const Shape& from, const Shape& to) {
   if (from == to) return result;
+  if (std::all_of(to.begin(), to.end(), [](const Dim& extent) { return extent.is(1); })) return {};
   const std::vector<Layout> parts = pieces(result, from);
   const std::size_t shift = from.size() - to.size();
   std::vector<Layout> kept;

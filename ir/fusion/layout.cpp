@@ -97,6 +97,7 @@ std::size_t whole_cut(const Layout& layout, std::size_t begin) {
 // Pieces side by side again are what was cut.
 Layout put_together(const Layout& layout) {
   Layout result;
+  result.reserve(layout.size());
   for (std::size_t i = 0; i < layout.size();) {
     if (const std::size_t count = whole_cut(layout, i); count > 0) {
       const Layout& whole = layout[i].cut->whole;
@@ -129,6 +130,27 @@ Digit elsewhere(const Digit& digit, const Domain& from, const AxisMap& map) {
   return other;
 }
 
+// Whether the digit is all of its axis, and the only one on it: the others are digits of other axes. So are most.
+bool is_whole(const Digit& digit, const Domain& domain) {
+  return plain(digit) && digit.divisor.is(1) && !digit.extent.is(1) &&
+         digit.extent == domain.extents[static_cast<std::size_t>(digit.axis)];
+}
+
+// The axes of digits that are whole axes, as bits; nothing where some are not, or an axis occurs twice.
+std::optional<std::uint32_t> whole_axes(const Layout& digits, const Domain& domain) {
+  std::uint32_t bits = 0;
+  for (const Digit& digit : digits) {
+    if (!is_whole(digit, domain) || (bits >> digit.axis & 1U) != 0) return std::nullopt;
+    bits |= 1U << digit.axis;
+  }
+  return bits;
+}
+
+bool same_extents(const Layout& a, const Layout& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Digit& x, const Digit& y) { return x.extent == y.extent; });
+}
+
 // The image of a whole axis from the images of its digits, or nothing unless they tile it.
 std::optional<Layout> joined(std::vector<Piece> digits, const Dim& extent) {
   Layout image;
@@ -151,12 +173,14 @@ std::optional<Layout> joined(std::vector<Piece> digits, const Dim& extent) {
 
 Layout Domain::axes(int first, int last) const {
   Layout layout;
+  layout.reserve(static_cast<std::size_t>(std::max(0, last - first)));
   for (int axis = first; axis < last; ++axis) layout.push_back(whole(axis));
   return normalized(layout);
 }
 
 Layout normalized(const Layout& layout) {
   Layout result;
+  result.reserve(layout.size());
   for (const Digit& digit : layout) {
     if (digit.extent.is(1)) continue;
     if (!result.empty()) {
@@ -235,6 +259,9 @@ Digit moved(const Layout& layout, const Dim& extent, std::int64_t id, int kind) 
 
 Layout concatenated(const std::vector<Layout>& pieces) {
   Layout all;
+  std::size_t count = 0;
+  for (const Layout& piece : pieces) count += piece.size();
+  all.reserve(count);
   for (const Layout& piece : pieces) all.insert(all.end(), piece.begin(), piece.end());
   all = normalized(all);
   return is_plain(all) ? all : normalized(put_together(all));
@@ -244,6 +271,11 @@ AxisMap align(const Layout& layout, const Layout& other, const Domain& from) {
   AxisMap map(static_cast<std::size_t>(from.rank()));
   for (int axis = 0; axis < from.rank(); ++axis)
     if (from.extents[static_cast<std::size_t>(axis)].is(1)) map[static_cast<std::size_t>(axis)] = Layout{};
+  if (same_extents(layout, other) && whole_axes(other, from)) {  // digit for digit, without a search
+    for (std::size_t i = 0; i < other.size(); ++i)
+      if (plain(layout[i])) map[static_cast<std::size_t>(other[i].axis)] = Layout{layout[i]};
+    return map;
+  }
   Shape extents;
   for (const Digit& digit : other) extents.push_back(digit.extent);
   const auto images = segments(layout, extents);
@@ -269,17 +301,18 @@ bool is_identity(const AxisMap& map, const Domain& from, const Domain& to) {
 
 Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) {
   Layout result;
+  result.reserve(layout.size());
   for (const Digit& digit : layout) {
     std::optional<std::vector<Layout>> cut;
     if (plain(digit)) {
       const auto& image = map[static_cast<std::size_t>(digit.axis)];
       const Dim& extent = from.extents[static_cast<std::size_t>(digit.axis)];
-      const auto outer = extent.exact_div(digit.divisor * digit.extent);
-      if (image && digit == from.whole(digit.axis)) {
-        cut = std::vector<Layout>{{}, *image, {}};  // also where the extent is 0
-      } else if (image && outer) {
-        cut = segments(*image, {*outer, digit.extent, digit.divisor});
+      if (image && digit == from.whole(digit.axis)) {  // also where the extent is 0
+        result.insert(result.end(), image->begin(), image->end());
+        continue;
       }
+      const auto outer = extent.exact_div(digit.divisor * digit.extent);
+      if (image && outer) cut = segments(*image, {*outer, digit.extent, digit.divisor});
     }
     if (cut) {
       result.insert(result.end(), (*cut)[1].begin(), (*cut)[1].end());
@@ -291,6 +324,7 @@ Layout substitute(const Layout& layout, const Domain& from, const AxisMap& map) 
 }
 
 std::optional<std::uint32_t> covered(const Layout& digits, const Domain& domain) {
+  if (const auto axes = whole_axes(digits, domain)) return axes;
   std::map<int, std::vector<Piece>> by_axis;
   const Layout none;
   for (const Digit& digit : digits) {

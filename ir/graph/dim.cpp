@@ -153,7 +153,9 @@ std::int64_t Dim::constant() const {
   return constant_;
 }
 
+// Most dimensions of most graphs are constants, and the planner and the lowering count with them all the time.
 Dim operator+(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return Dim(checked_add(a.constant_, b.constant_));
   std::vector<DimTerm> terms = DimTerms::of(a);
   const auto& others = DimTerms::of(b);
   terms.insert(terms.end(), others.begin(), others.end());
@@ -163,6 +165,7 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) return Dim(checked_mul(a.constant_, b.constant_));
   std::vector<DimTerm> terms;
   for (const DimTerm& x : DimTerms::of(a)) {
     terms.push_back({x.atoms, checked_mul(x.coefficient, b.constant_)});
@@ -178,13 +181,12 @@ Dim operator*(const Dim& a, const Dim& b) {
   return DimTerms::make(checked_mul(a.constant_, b.constant_), std::move(terms));
 }
 
-bool operator==(const Dim& a, const Dim& b) {
+bool Dim::same_terms(const Dim& a, const Dim& b) {
   const auto& x = DimTerms::of(a);
   const auto& y = DimTerms::of(b);
-  return a.constant_ == b.constant_ &&
-         std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const DimTerm& p, const DimTerm& q) {
-           return p.coefficient == q.coefficient && compare(p.atoms, q.atoms) == 0;
-         });
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const DimTerm& p, const DimTerm& q) {
+    return p.coefficient == q.coefficient && compare(p.atoms, q.atoms) == 0;
+  });
 }
 
 bool operator<(const Dim& a, const Dim& b) {
@@ -196,6 +198,7 @@ Dim Dim::floor_div(std::int64_t divisor) const {
   if (divisor <= 0)
     throw Error(ErrorKind::type, fmt::format("floor division of a dimension by {}", divisor), {},
                 "divide by a positive constant");
+  if (is_constant()) return Dim(floor_quotient(constant_, divisor));
   // Take out the part that divides exactly: (q*d + r) floordiv d = q + (r floordiv d).
   std::vector<DimTerm> whole, rest;
   for (const DimTerm& term : DimTerms::of(*this)) {
@@ -258,6 +261,8 @@ std::optional<Dim> long_division(const Dim& dividend, const Dim& divisor) try {
 std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
   if (divisor.is(0)) return std::nullopt;
   if (*this == divisor) return Dim(1);
+  if (is_constant() && divisor.is_constant())
+    return is_multiple(constant_, divisor.constant_) ? std::optional(Dim(constant_ / divisor.constant_)) : std::nullopt;
   if (divisor.is_constant()) {
     if (!is_multiple(constant_, divisor.constant_)) return std::nullopt;
     std::vector<DimTerm> terms = DimTerms::of(*this);
