@@ -57,7 +57,10 @@ std::string cpu_detail(const Options& options) {
                      backend->target().vector_bytes);
 }
 
-std::string counted_kernels(std::uint64_t count) { return counted(static_cast<std::int64_t>(count), "kernel"); }
+// Of the cache: kernels, plans, measured costs and tuned schedules.
+std::string counted_entries(std::uint64_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "entry" : "entries");
+}
 
 std::string cache_detail(const Options& options) {
   if (!options.cache && options.cache_dir.empty())
@@ -68,7 +71,7 @@ std::string cache_detail(const Options& options) {
       runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}}).stats();
   if (stats.state != runtime::DiskCacheState::usable)
     throw Error(ErrorKind::io, stats.reason, {}, "set TENON_CACHE_DIR to a folder of your own");
-  return fmt::format("{}: {}, {:.1f} MiB", stats.folder, counted_kernels(stats.entries),
+  return fmt::format("{}: {}, {:.1f} MiB", stats.folder, counted_entries(stats.entries),
                      static_cast<double>(stats.bytes) / (1 << 20));
 }
 
@@ -132,7 +135,7 @@ void add_cache(CLI::App& app, Action& action) {
           {"folder", s.folder}, {"entries", s.entries}, {"bytes", s.bytes}, {"max_bytes", s.max_bytes}};
       write_output(
           "-", *json ? document.dump() + "\n"
-                     : fmt::format("{}\n{}, {} of {} bytes{}{}\n", s.folder, counted_kernels(s.entries), s.bytes,
+                     : fmt::format("{}\n{}, {} of {} bytes{}{}\n", s.folder, counted_entries(s.entries), s.bytes,
                                    s.max_bytes, too_large_text(s.too_large), s.reason.empty() ? "" : "\n" + s.reason));
       return fine;
     };
@@ -147,7 +150,7 @@ void add_cache(CLI::App& app, Action& action) {
   });
   command->add_subcommand("clear", "Remove every entry")->callback([&action] {
     action = [] {
-      write_output("-", fmt::format("{} removed\n", counted_kernels(open_disk(default_options()).clear())));
+      write_output("-", fmt::format("{} removed\n", counted_entries(open_disk(default_options()).clear())));
       return fine;
     };
   });

@@ -28,7 +28,7 @@ struct Options {
   double max_live_bytes = 0;      ///< of intermediates alive at once at the typical sizes, 0: no limit. Kernels are not
                                   ///< merged beyond it; a graph that does not fit is an Error(resource)
 
-  bool cache = true;      ///< keep compiled kernels on disk
+  bool cache = true;      ///< keep compiled kernels on disk, and the plans of graphs of many operators
   std::string cache_dir;  ///< TENON_CACHE_DIR; empty: $XDG_CACHE_HOME/tenon or ~/.cache/tenon
   std::uint64_t cache_bytes = std::uint64_t{1} << 30;  ///< TENON_CACHE_BYTES
 

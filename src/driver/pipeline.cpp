@@ -7,9 +7,9 @@
 #include <cstdio>
 
 #include "ir/graph/host_memory.h"
-#include "ir/passes/passes.h"
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
+#include "src/driver/kept_plans.h"
 #include "src/driver/plan_options.h"
 #include "src/driver/switches.h"
 #include "src/driver/tune.h"
@@ -26,7 +26,7 @@ void show(const Options& options, const char* level, const std::string& text) {
 
 ir::Plan plan(const ir::Graph& graph, codegen::TargetKind target, const Options& options, const ir::CostModel& cost) {
   show(options, "graph", ir::print(graph));
-  ir::Plan result = ir::cut_into_groups(ir::run_passes(graph, options.disable), plan_options(target, options, cost));
+  ir::Plan result = kept_plan(graph, plan_options(target, options, cost), options);
   show(options, "plan", ir::print(result));
   return result;
 }

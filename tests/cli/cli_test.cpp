@@ -59,7 +59,7 @@ TEST_F(Cli, DoctorSaysThatTheCacheHasNoFolderWhereNoVariableNamesOne) {
 }
 
 TEST_F(Cli, CacheCountsVerifiesAndClears) {
-  EXPECT_TRUE(contains(tenon("cache stats").text, "kernels, "));
+  EXPECT_TRUE(contains(tenon("cache stats").text, "entries, "));
   EXPECT_TRUE(contains(tenon("cache verify").text, "0 removed"));
   EXPECT_EQ(tenon("cache clear").code, 0);
   EXPECT_EQ(nlohmann::json::parse(tenon("cache stats --json").text)["entries"], 0);

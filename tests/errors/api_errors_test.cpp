@@ -63,7 +63,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, fold, powers, "
       "cse, "
       "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, "
-      "split_depth, split_f32, pair_products, packing, calibration, streaming, "
+      "split_depth, split_f32, pair_products, packing, calibration, plans, streaming, "
       "online, "
       "contraction, hold_rows, clusters, dependent_launch, keep_reads, bulk_copies, wgmma, narrow, interleave, "
       "late_stores, "
