@@ -2,9 +2,7 @@
 #include "codegen/emit/cuda/text/parts.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <sstream>
+#include <unordered_map>
 
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/prelude/prelude.h"
@@ -14,43 +12,46 @@ namespace {
 
 constexpr std::string_view kMark = "//@";
 
-// The identifiers of a text, in order of appearance, each once.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  std::set<std::string_view> seen;
+// Calls visit(word) for each identifier of a text, in order of appearance.
+template <typename Visit>
+void for_each_word(std::string_view text, const Visit& visit) {
   for (std::size_t i = 0; i < text.size();) {
-    if (text.substr(i, 2) == "//") {
+    if (text[i] == '/' && text.substr(i, 2) == "//") {
       i = std::min(text.find('\n', i), text.size());
       continue;
     }
     std::size_t end = i;
     while (end < text.size() && is_word(text[end])) ++end;
-    if (const std::string_view word = text.substr(i, end - i); !word.empty() && seen.insert(word).second)
-      words.emplace_back(word);
+    if (end > i) visit(text.substr(i, end - i));
     i = end == i ? i + 1 : end;
   }
-  return words;
 }
 
 // All pieces of the prelude, and of each those that its text names, in order of appearance.
 struct Table {
   std::vector<Piece> pieces;
-  std::map<std::string, std::size_t, std::less<>> providers;
+  std::unordered_map<std::string_view, std::size_t> providers;  // by names that the pieces hold
   std::vector<std::vector<std::size_t>> needs;
 
   Table() {
     for (const PreludeFile& file : prelude_files())
-      for (Piece& piece : pieces_of(file.text)) {
-        for (const std::string& name : piece.provides) providers.emplace(name, pieces.size());
-        pieces.push_back(std::move(piece));
-      }
+      for (Piece& piece : pieces_of(file.text)) pieces.push_back(std::move(piece));
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      for (const std::string& name : pieces[i].provides) providers.emplace(name, i);
     for (const Piece& piece : pieces) needs.push_back(named_in(piece.text));
   }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
 
   std::vector<std::size_t> named_in(std::string_view text) const {
     std::vector<std::size_t> named;
-    for (const std::string& word : words_of(text))
-      if (const auto found = providers.find(word); found != providers.end()) named.push_back(found->second);
+    std::vector<bool> seen(pieces.size());
+    for_each_word(text, [&](std::string_view word) {
+      const auto found = providers.find(word);
+      if (found == providers.end() || seen[found->second]) return;
+      seen[found->second] = true;
+      named.push_back(found->second);
+    });
     return named;
   }
 };
@@ -68,12 +69,16 @@ void paste(const std::vector<std::size_t>& named, const Table& table, std::vecto
 
 std::vector<Piece> pieces_of(std::string_view file) {
   std::vector<Piece> pieces;
-  std::istringstream lines{std::string(file)};
-  for (std::string line; std::getline(lines, line);) {
+  while (!file.empty()) {
+    const std::size_t end = std::min(file.find('\n'), file.size());
+    const std::string_view line = file.substr(0, end);
+    file.remove_prefix(std::min(end + 1, file.size()));
     if (line.starts_with(kMark)) {
-      pieces.push_back({words_of(std::string_view(line).substr(kMark.size())), {}});
+      pieces.emplace_back();
+      for_each_word(line.substr(kMark.size()),
+                    [&](std::string_view word) { pieces.back().provides.emplace_back(word); });
     } else if (!pieces.empty()) {
-      pieces.back().text += line + '\n';
+      pieces.back().text.append(line) += '\n';
     }
   }
   for (Piece& piece : pieces)  // one blank line after each, none before the next mark

@@ -2,7 +2,6 @@
 #include "codegen/emit/cuda/text/writer.h"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 #include <vector>
 
@@ -36,8 +35,6 @@ std::string defined_name(const std::string& line) {
 }
 
 }  // namespace
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 std::string without_unused(std::string body) {
   std::vector<std::string> lines;

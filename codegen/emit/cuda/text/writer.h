@@ -47,7 +47,9 @@ class Writer {
 };
 
 /// Whether `c` may stand in an identifier.
-bool is_word(char c);
+constexpr bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
 /// `body` without definitions "const T name = …;" whose name occurs nowhere below in their scope: an emitter may define
 /// what most kernels need and leave the rest to this.
