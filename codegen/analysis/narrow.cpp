@@ -69,10 +69,41 @@ void mark_weights(Kernel& kernel) {
     if (is_share(kernel, static_cast<InstrId>(i))) kernel.body[i].narrow = true;
 }
 
+// Whether `id` is made of attention's scores and goes into nothing but the score, by sums, selections and products.
+bool makes_score(const Kernel& kernel, InstrId id, InstrId score) {
+  if (id == score) return true;
+  bool used = false;
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instr& instr = kernel.body[i];
+    if (!contains(operands_of(instr), id)) continue;
+    used = true;
+    const bool keeps = instr.kind == InstrKind::map && instr.dtype == DType::f32 &&
+                       (instr.op == ir::Op::add || instr.op == ir::Op::sub || instr.op == ir::Op::mul ||
+                        instr.op == ir::Op::tanh || instr.op == ir::Op::fma ||
+                        (instr.op == ir::Op::where && instr.args[0] != id));
+    if (!keeps || !makes_score(kernel, static_cast<InstrId>(i), score)) return false;
+  }
+  return used;
+}
+
+// An absolute error of a score is a relative one of its weight.
+void mark_scores(Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::attend) return;
+  const Attention& attention = kernel.attention;
+  if (!ends_narrow(kernel, attention.weight, kMostFactors, true)) return;
+  for (InstrId id = attention.scores; id < attention.weight; ++id) {
+    Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+    if (instr.kind != InstrKind::map || instr.dtype != DType::f32) continue;
+    if ((instr.op == ir::Op::tanh || instr.op == ir::Op::div) && makes_score(kernel, id, attention.score))
+      instr.narrow = true;
+  }
+}
+
 }  // namespace
 
 void mark_narrow(Kernel& kernel) {
   mark_weights(kernel);
+  mark_scores(kernel);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
     if (is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false)) kernel.body[i].narrow = true;

@@ -129,6 +129,8 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
                            value_name(kernel, instr.args[1]));
       if (instr.narrow && instr.op == ir::Op::div)
         return fmt::format("narrow_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+      if (instr.narrow && instr.op == ir::Op::tanh)
+        return fmt::format("narrow_tanh({})", value_name(kernel, instr.args[0]));
       if (instr.narrow && instr.op == ir::Op::reciprocal)
         return fmt::format("narrow_div(1.0f, {})", value_name(kernel, instr.args[0]));
       return map_expression(kernel, instr);
