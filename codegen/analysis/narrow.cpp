@@ -77,10 +77,10 @@ bool makes_score(const Kernel& kernel, InstrId id, InstrId score) {
     const Instr& instr = kernel.body[i];
     if (!contains(operands_of(instr), id)) continue;
     used = true;
-    const bool keeps = instr.kind == InstrKind::map && instr.dtype == DType::f32 &&
-                       (instr.op == ir::Op::add || instr.op == ir::Op::sub || instr.op == ir::Op::mul ||
-                        instr.op == ir::Op::tanh || instr.op == ir::Op::fma ||
-                        (instr.op == ir::Op::where && instr.args[0] != id));
+    const bool keeps =
+        instr.kind == InstrKind::map && instr.dtype == DType::f32 &&
+        (instr.op == ir::Op::add || instr.op == ir::Op::sub || instr.op == ir::Op::mul || instr.op == ir::Op::tanh ||
+         instr.op == ir::Op::fma || (instr.op == ir::Op::where && instr.args[0] != id));
     if (!keeps || !makes_score(kernel, static_cast<InstrId>(i), score)) return false;
   }
   return used;

@@ -10,8 +10,8 @@ namespace tenon::codegen {
 /// everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of positive terms
 /// only. A relative error of 2^-17 then stays far below that rounding. And quotients that nothing but products,
 /// quotients and roundings to 16 bits take: two units of the last place are less still, and no branch stands between
-/// elements. And hyperbolic tangents and quotients in the scores of an attention whose weights end so: an absolute error
-/// of 2^-21 there is a relative one of a weight.
+/// elements. And hyperbolic tangents and quotients in the scores of an attention whose weights end so: an absolute
+/// error of 2^-21 there is a relative one of a weight.
 void mark_narrow(Kernel& kernel);
 
 /// Whether the kernel has such exponentials: each element of its rows then takes half as many instructions.

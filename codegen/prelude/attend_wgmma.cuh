@@ -377,9 +377,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       with_weights(tile.batch, [&](const auto& weights, const auto& out) {
         weighted_rows rows;
         float sum[Tiles::width / 2];
+        if (blocks == 0) {
 #pragma unroll
-        for (int x = 0; x < Tiles::width / 2; ++x) sum[x] = 0;
-        if (blocks > 0) {
+          for (int x = 0; x < Tiles::width / 2; ++x) sum[x] = 0;
+        } else {
           float s[tile_kv / 2], ratio[2];
           u32 p[tile_kv / 16][4];
           const auto issue_scores = [&] {
@@ -391,11 +392,11 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
                               b + (step / 4 * (tile_kv * 128) + step % 4 * 32) / 16, step > 0);
             commit_products();
           };
-          const auto issue_values = [&] {
+          const auto issue_values = [&](bool add) {
             const u64 b = tile_descriptor(values + at_v.stage * Tiles::bytes_v, tile_kv * 128);
 #pragma unroll
             for (int step = 0; step < tile_kv / 16; ++step)
-              multiply_values(sum, p[step], b + step * (16 * 128 / 16), true);
+              multiply_values(sum, p[step], b + step * (16 * 128 / 16), add || step > 0);
             commit_products();
           };
           const auto weigh = [&](Index block) {
@@ -410,16 +411,28 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           const auto release = [&](arrival* empty) {
             if (tells) arrive(empty);
           };
-          settle(sum);
           wait_arrival(full_q, at_q.parity);
           wait_arrival(full_k + at_k.stage, at_k.parity);
           wait_for_turn();
           begin_products();
           issue_scores();
           pass_turn();
-          commit_products();  // of no values yet
+          wait_products<0>();
+          settle(s);
+          release(empty_k + at_k.stage);
+          at_k.advance();
+          weigh(0);
+          pack_weights(0);
 #pragma unroll 1
-          for (Index block = 0;; ++block) {
+          for (Index block = 1; block < blocks; ++block) {
+            wait_arrival(full_k + at_k.stage, at_k.parity);
+            wait_for_turn();
+            begin_products();
+            issue_scores();
+            wait_arrival(full_v + at_v.stage, at_v.parity);
+            begin_products();
+            issue_values(block > 1);
+            pass_turn();
             wait_products<1>();
             settle(s);
             release(empty_k + at_k.stage);
@@ -431,31 +444,20 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             if (rows.sum[0] + rows.sum[1] < 0) mine[0] = 0;
             wait_products<0>();
             settle(sum);
-            if (block > 0) {
-              release(empty_v + at_v.stage);
-              at_v.advance();
-            }
+            release(empty_v + at_v.stage);
+            at_v.advance();
             if (__any_sync(~0u, ratio[0] != 1 || ratio[1] != 1)) {
 #pragma unroll
               for (int x = 0; x < Tiles::width / 2; ++x) sum[x] *= ratio[x / 2 % 2];
             }
             settle(sum);
             pack_weights(block);
-            if (block + 1 == blocks) break;
-            wait_arrival(full_k + at_k.stage, at_k.parity);
-            wait_for_turn();
-            begin_products();
-            issue_scores();
-            wait_arrival(full_v + at_v.stage, at_v.parity);
-            begin_products();
-            issue_values();
-            pass_turn();
           }
           release(empty_q);
           at_q.advance();
           wait_arrival(full_v + at_v.stage, at_v.parity);
           begin_products();
-          issue_values();
+          issue_values(blocks > 1);
           wait_products<0>();
           settle(sum);
           release(empty_v + at_v.stage);

@@ -56,29 +56,28 @@ std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& 
   return std::nullopt;
 }
 
-// Of tiles of so many queries, in 128 keys of one query. Three warpgroups use tensor cores better than two where sums are
-// narrow, and a long tile wastes more at the end of a short sequence, and of the keys that it sees. Measured on an H200.
-double cost(int tile_q, const Kernel& kernel, const AttendParts& parts, const Target& target) {
-  constexpr double kShareOfTwo = 0.9;   // of three warpgroups' rate
-  constexpr double kOfTile = 2.5;       // until the first score, and behind the last
-  const auto blocks = [](std::int64_t count, std::int64_t size) { return (count + size - 1) / size; };
+// Of tiles of so many queries, for each head, in products of one query with 128 keys. Three warpgroups use tensor cores
+// better than two where sums are narrow, and a long tile wastes more at the end of a short sequence, and of the keys
+// that it sees; pairs of tiles take as long as the longest. Measured on an H200.
+double cost(int tile_q, const Kernel& kernel, const AttendParts& parts) {
+  constexpr double kShareOfTwo = 0.93;  // of three warpgroups' rate
+  constexpr double kOfTile = 400;       // until the first score, and behind the last
   const auto typical = [&](int axis) {
     const SymbolBounds range = kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols);
     return std::clamp<std::int64_t>(1024, range.min, range.max);
   };
-  std::int64_t heads = 1;
-  for (int axis : parts.batch) heads *= typical(axis);
+  const auto blocks = [](std::int64_t count, std::int64_t size) { return (count + size - 1) / size; };
   const std::int64_t tiles = blocks(typical(parts.i), tile_q), keys = typical(parts.j);
   const std::vector<KeyBound> bounds = key_masks(kernel).bounds;
-  const bool pairs = std::any_of(bounds.begin(), bounds.end(), [](const KeyBound& b) { return b.upper && b.slope > 0; });
-  const auto seen = [&](std::int64_t tile) {  // by a tile, where the last query sees all
-    const std::int64_t last = keys - typical(parts.i) + (tile + 1) * tile_q;
-    return static_cast<double>(blocks(std::clamp<std::int64_t>(pairs ? last : keys, 0, keys), 128)) + kOfTile;
+  const bool pairs =
+      std::any_of(bounds.begin(), bounds.end(), [](const KeyBound& b) { return b.upper && b.slope > 0; });
+  const auto of_tile = [&](std::int64_t tile) {  // where the last query sees all keys
+    const std::int64_t last = pairs ? keys - typical(parts.i) + (tile + 1) * tile_q : keys;
+    const auto seen = static_cast<double>(blocks(std::clamp<std::int64_t>(last, 0, keys), 128));
+    return seen * tile_q / (tile_q == 192 ? 1 : kShareOfTwo) + kOfTile;
   };
-  const std::int64_t items = heads * (pairs ? blocks(tiles, 2) : tiles);
-  const double of_item = seen(tiles - 1) + (pairs && tiles > 1 ? seen(0) : 0);
-  return static_cast<double>(blocks(items, target.multiprocessors)) * of_item * tile_q /
-         (tile_q == 192 ? 1 : kShareOfTwo);
+  if (!pairs || tiles < 2) return static_cast<double>(tiles) * of_tile(0);
+  return static_cast<double>(blocks(tiles, 2)) * (of_tile(tiles - 1) + of_tile(0));
 }
 
 // Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
@@ -91,8 +90,7 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
   };
   if (most(parts.i) <= 64) return choose_few(schedule, kernel, parts, target);
   const bool may_be_three = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore;
-  schedule.tile_q =
-      may_be_three && cost(192, kernel, parts, target) <= cost(128, kernel, parts, target) ? 192 : 128;
+  schedule.tile_q = may_be_three && cost(192, kernel, parts) <= cost(128, kernel, parts) ? 192 : 128;
   schedule.turns = true;
   for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
     schedule.tile_kv = keys;

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "tests/codegen/wgmma_on_host.h"
+#include "tests/harness/replace_text.h"
 
 namespace tenon::test {
 namespace {
@@ -63,6 +64,36 @@ TEST(WarpgroupAttention, BlocksOfAClusterDivideTheKeys) {
     expect_attention({.name = "no_share", .queries = 70, .keys = 40, .mask = Mask::causal, .lse = true}, schedule);
     expect_attention({.name = "nan_rows", .queries = 90, .keys = 60, .mask = Mask::causal, .by_hand = true}, schedule);
   }
+}
+
+// What the emulation shows where a wait, a fence or a release is wrong.
+TEST(WarpgroupAttention, FaultsShow) {
+  const AttentionCase c{.name = "sound", .heads = 1, .queries = 130, .keys = 200};
+  Kernel kernel = attention_kernel(c, hopper());
+  kernel.schedule = codegen::parse_schedule("attend loop=wgmma tile_q=128 tile_kv=32 turns");
+  const codegen::Source source = emit_cuda(kernel, hopper());
+  const auto expect = [&](const std::string& sign, const std::string& what, const std::string& by) {
+    codegen::Source faulty = source;
+    ASSERT_TRUE(replace(faulty.text, what, by)) << what;
+    std::string seen = "nothing";
+    const CudaOnHost host(faulty);
+    for (std::uint64_t seed = 1; seed <= 6 && seen == "nothing"; ++seed) {
+      try {
+        run_on_host(host, kernel, faulty, {}, seed);
+      } catch (const std::runtime_error& error) {
+        seen = error.what();
+      }
+    }
+    EXPECT_NE(seen.find(sign), std::string::npos) << "'" << what << "' -> '" << by << "' shows '" << seen << "'";
+  };
+  expect("a copy is under way to it", "wait_arrival(full_v + at_v.stage, at_v.parity);", ";");
+  expect("all threads wait", "release(empty_k + at_k.stage);", ";");
+  expect("all threads wait", "release(empty_q);", ";");
+  expect("changes before the product has run", "wait_products<0>();\n            settle(sum);\n            release",
+         "release");
+  expect("more arrive at a barrier than it counts", "wait_arrival(empty + at.stage, at.parity ^ 1);", ";");
+  expect("no wgmma.fence", "begin_products();", ";");
+  expect("for its turn", "give_turn<256>(1 + (group + 1) % consumers);", ";");
 }
 
 TEST(WarpgroupAttention, LengthsAreSymbols) {
