@@ -275,6 +275,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
                                              const WithWeights& with_weights, u32 batches, u32 together, Index i_limit,
                                              Index j_limit, Index e_limit) {
   constexpr int stages = Tiles::stages, consumers = Tiles::consumers, tile_kv = Tiles::tile_kv;
+  constexpr int of_consumer = consumers > 1 && sizeof(Index) > 4 ? 8 : 0;  // registers that the producer's addresses take
   unsigned char* const queries = shared;
   unsigned char* const keys = queries + Tiles::bytes_q;
   unsigned char* const values = keys + stages * Tiles::bytes_k;
@@ -324,7 +325,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
   ring<1> at_q;
   ring<stages> at_k, at_v;
   if (group == consumers) {
-    give_registers<Tiles::producer_registers>();
+    give_registers<Tiles::producer_registers + consumers * of_consumer>();
     if (threadIdx.x % 128 == 0) {
       const auto bring = [&](ring<stages>& at, arrival* full, arrival* empty, unsigned char* to, int bytes, const auto& load,
                              u32 batch, Index j) {
@@ -352,7 +353,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
     }
     __syncwarp();
   } else {
-    take_registers<Tiles::consumer_registers>();
+    take_registers<Tiles::consumer_registers - of_consumer>();
     const bool tells = threadIdx.x % 128 == 0;
     float* const mine = rows_out + threadIdx.x / 32 * staged_sums<32>::size;
     // The products of one warpgroup after those of another: each has the turn for a tile's two.

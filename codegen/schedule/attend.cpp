@@ -80,6 +80,25 @@ double cost(int tile_q, const Kernel& kernel, const AttendParts& parts) {
   return static_cast<double>(blocks(tiles, 2)) * (of_tile(tiles - 1) + of_tile(0));
 }
 
+// Multiplications, twice each. Below a microsecond or two of them warpgroups gain less than their longer text takes to
+// compile.
+constexpr double kLeastWork = 1e9;
+double work(const Kernel& kernel, const AttendParts& parts) {
+  double product = 2;
+  const auto multiply = [&](int axis) {
+    const SymbolBounds range = kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols);
+    product *= static_cast<double>(std::clamp<std::int64_t>(1024, range.min, range.max));
+  };
+  for (int axis : parts.batch) multiply(axis);
+  for (int axis : {parts.i, parts.j}) multiply(axis);
+  const double of_scores = product;
+  multiply(parts.d);
+  const double scores = product;
+  product = of_scores;
+  multiply(parts.e);
+  return scores + product;
+}
+
 // Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
 std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendParts& parts, const AttendTiles& tiles,
                                            const Target& target) {
@@ -89,9 +108,14 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
     return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
   };
   if (most(parts.i) <= 64) return choose_few(schedule, kernel, parts, target);
+  if (work(kernel, parts) < kLeastWork) return std::nullopt;
   const bool may_be_three = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore;
   schedule.tile_q = may_be_three && cost(192, kernel, parts) <= cost(128, kernel, parts) ? 192 : 128;
   schedule.turns = true;
+  if (schedule.tile_q == 192) {
+    schedule.tile_kv = 64;
+    if (!verify(schedule, kernel, target).empty()) schedule.tile_q = 128;
+  }
   for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
     schedule.tile_kv = keys;
     if (verify(schedule, kernel, target).empty()) return schedule;

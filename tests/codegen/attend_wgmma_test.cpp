@@ -68,7 +68,7 @@ TEST(WarpgroupAttention, BlocksOfAClusterDivideTheKeys) {
 
 // What the emulation shows where a wait, a fence or a release is wrong.
 TEST(WarpgroupAttention, FaultsShow) {
-  const AttentionCase c{.name = "sound", .heads = 1, .queries = 130, .keys = 200};
+  const AttentionCase c{.name = "sound", .heads = 4, .queries = 130, .keys = 200};
   Kernel kernel = attention_kernel(c, hopper());
   kernel.schedule = codegen::parse_schedule("attend loop=wgmma tile_q=128 tile_kv=32 turns");
   const codegen::Source source = emit_cuda(kernel, hopper());

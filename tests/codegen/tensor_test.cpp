@@ -1,5 +1,6 @@
 // Contract and Attend kernels as CUDA: what their text holds, and that NVRTC makes code of it for every architecture,
 // without spills, local memory or remarks.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -156,7 +157,7 @@ TEST(TensorKernelText, MasksBecomeRangesOfKeys) {
 
 TEST(TensorKernelText, TilesThatEveryQuerySeesAreNotMasked) {
   const Target target = codegen::cuda_target("sm_90a");
-  const AttentionCase c{.name = "window", .queries = 512, .keys = 640, .mask = Mask::window};
+  const AttentionCase c{.name = "window", .heads = 32, .queries = 512, .keys = 640, .mask = Mask::window};
   const Source source = emit_cuda(attention_kernel(c, target), target);
   expect_lines(source.text,
                {"key_range<int> range = {0, 640, 0, 640};", "range.last = min(range.last, (int)(last + 129));",
@@ -211,6 +212,24 @@ TEST_P(EveryArchitecture, TakesAttendKernels) {
   const Target target = codegen::cuda_target(GetParam());
   for (const AttentionCase& c : attention_cases())
     expect_compiles("attend_" + c.name, attention_kernel(c, target), target);
+}
+
+// Whatever is chosen for so little work: the widest tile that a kernel can have, for each number of warpgroups.
+TEST(WarpgroupAttention, CompilesWithoutSpillsOrWarnings) {
+  const Target target = codegen::cuda_target("sm_90a");
+  int compiled = 0;
+  for (const AttentionCase& c : attention_cases()) {
+    Kernel kernel = attention_kernel(c, target);
+    for (const char* tile : {"tile_q=192 turns", "tile_q=128 turns", "tile_q=64 stages=3"})
+      for (const int keys : {128, 112, 96, 80, 64, 48}) {
+        kernel.schedule = codegen::parse_schedule(fmt::format("attend loop=wgmma tile_kv={} {}", keys, tile));
+        if (!verify(kernel.schedule, kernel, target).empty()) continue;
+        expect_compiles(fmt::format("attend_{}_{}_{}", c.name, tile, keys), kernel, target);
+        ++compiled;
+        break;
+      }
+  }
+  EXPECT_GE(compiled, 20);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryArchitecture, testing::ValuesIn(kArchitectures),
