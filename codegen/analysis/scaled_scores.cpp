@@ -39,6 +39,17 @@ ScaledScores scaled_scores(const Kernel& kernel, const AttendParts& parts, const
   return plain;
 }
 
+int score_cost(const Kernel& kernel, const AttendParts& parts) {
+  int cost = 0;
+  for (const Region* region : {&parts.score_region, &parts.factor_region})
+    for (InstrId id : *region) {
+      const Instr& instr = kernel.instr(id);
+      if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
+      if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
+    }
+  return cost;
+}
+
 bool weights_are_exponentials(const Kernel& kernel, const AttendParts& parts) {
   if (kernel.instr(parts.score).dtype != DType::f32) return false;
   return std::all_of(parts.weight_region.begin(), parts.weight_region.end(), [&](InstrId id) {

@@ -16,6 +16,11 @@ struct ScaledScores {
 /// Of the score where no mask hides it: a product in f32 by a literal above 0 that nothing but masks takes.
 ScaledScores scaled_scores(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks);
 
+/// Issue slots of a score and of what multiplies its weight, and how many are costly: fewer elements are unrolled, or
+/// fewer warpgroups share the registers.
+int score_cost(const Kernel& kernel, const AttendParts& parts);
+inline constexpr int kCostlyScore = 12;
+
 /// Each weight is exp(score - shift), or exp(score), in f32 and without a cast between.
 bool weights_are_exponentials(const Kernel& kernel, const AttendParts& parts);
 

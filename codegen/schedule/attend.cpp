@@ -4,24 +4,12 @@
 #include <optional>
 
 #include "codegen/analysis/key_bounds.h"
+#include "codegen/analysis/scaled_scores.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
 
 namespace tenon::codegen {
 namespace {
-
-constexpr int kCostlyScore = 12;  // issue slots for an element beyond which fewer of them are unrolled
-
-int score_cost(const Kernel& kernel, const AttendParts& parts) {
-  int cost = 0;
-  for (const Region* region : {&parts.score_region, &parts.factor_region})
-    for (InstrId id : *region) {
-      const Instr& instr = kernel.instr(id);
-      if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
-      if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
-    }
-  return cost;
-}
 
 // Blocks of 128 queries, where that many fill the device.
 bool is_large(const Kernel& kernel, const AttendParts& parts, const Target& target) {

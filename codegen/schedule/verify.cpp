@@ -383,8 +383,8 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.parts > 1 && 4 * schedule.tile_q * (wgmma_width(tiles) + 16) >
                                 2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))
     return "the sums of a tile exceed the memory of its keys and values";
-  if (consumers == 3 && reads_keys(kernel, parts))
-    return "three warpgroups have no registers for what is read for each key";
+  if (consumers == 3 && (reads_keys(kernel, parts) || score_cost(kernel, parts) > kCostlyScore))
+    return "three warpgroups have no registers for a score that takes many";
   const KeyMasks masks = key_masks(kernel);
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
