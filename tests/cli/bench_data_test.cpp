@@ -38,7 +38,8 @@ TEST(BenchData, IndicesComeFromTheWholeAxis) {
       "        x: bf16[2000]) {\n"
       "  y = take(table, ids, axis=0)\n  z = cross_entropy(logits, targets)\n"
       "  w = add(cast(count, dtype=f32), cast(x, dtype=f32))\n  return y, z, w\n}\n");
-  const BenchData data = random_data(graph, {}, cpu(), default_options());
+  const auto backend = cpu();  // outlives its memory
+  const BenchData data = random_data(graph, {}, backend, default_options());
   const auto range = [&]<typename T>(int input, T) {
     const auto* values = static_cast<const T*>(data.inputs[static_cast<std::size_t>(input)].data);
     const auto [low, high] = std::minmax_element(values, values + 2000);
