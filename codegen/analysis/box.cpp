@@ -11,6 +11,8 @@ namespace {
 constexpr std::size_t kMostDimensions = 4;     // that the prelude's copies take (hopper.cuh)
 constexpr std::int64_t kMostExtent = 1 << 30;  // coordinates are 31 bits, beside a tile's size
 
+constexpr int kOfOneRow = 64;                  // elements to a next row, where there is one row
+
 bool is_plain(const Index& index) {
   return std::all_of(index.terms().begin(), index.terms().end(),
                      [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
@@ -59,6 +61,7 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
   const auto too_many = [&](const Dim& rows) { return rows.bounds(kernel.symbols).max > kMostExtent; };
   if (kernel.wide_index && std::any_of(box.extents.begin(), box.extents.end(), too_many))
     return refuse("an operand has too many rows");
+  if (box.extents[1].is(1)) box.strides.front() = Dim(kOfOneRow);  // leads nowhere
   if (box.strides.front().is(0)) return refuse("an operand's rows are all the same");
   // A tensor map's strides have no sign.
   const auto may_fall = [&](const Dim& elements) { return elements.bounds(kernel.symbols).min < 0; };

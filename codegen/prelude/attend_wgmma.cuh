@@ -47,18 +47,6 @@ __device__ __forceinline__ weights<has_maximum, plain, varies, Score, OpenScore,
   return {scale, score, open_score, shift, weight, factor};
 }
 
-//@ power_of_two
-// 2^x to within 2^-22 of its value; 0 below 2^-126.
-__device__ __forceinline__ float power_of_two(float x) {
-  float y;
-#ifdef __CUDA_ARCH__
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-#else
-  y = exp2(x);
-#endif
-  return y;
-}
-
 //@ weighted_rows
 // The softmax of the two rows of a thread, of 64 that a warpgroup has. Weights are powers of two of s less the shift,
 // each by one fma of the score: the base of the logarithm and `scale` are one factor.

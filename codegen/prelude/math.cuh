@@ -186,19 +186,22 @@ __device__ __forceinline__ float share_of(float a, float b) {
 }
 __device__ __forceinline__ double share_of(double a, double b) { return a / b; }
 
+//@ power_of_two
+// 2^x to within 2^-22 of its value; 0 below 2^-126.
+__device__ __forceinline__ float power_of_two(float x) {
+  float y;
+#ifdef __CUDA_ARCH__
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+#else
+  y = exp2(x);
+#endif
+  return y;
+}
+
 //@ narrow_exp
 // exp(x) for x <= 0 or NaN to within 2^-17, subnormal numbers included: for results of 16 bits. 2^24 is taken in and
 // out again, since 2^n in one instruction gives no subnormal numbers.
-__device__ __forceinline__ float narrow_exp(float x) {
-  const float n = fma(x, 1.44269504f, 24.0f);
-  float y;
-#ifdef __CUDA_ARCH__
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(n));
-#else
-  y = exp2(n);
-#endif
-  return y * 0x1p-24f;
-}
+__device__ __forceinline__ float narrow_exp(float x) { return power_of_two(fma(x, 1.44269504f, 24.0f)) * 0x1p-24f; }
 
 //@ narrow_share
 // As share_of, to within two units of the last place.
@@ -221,12 +224,12 @@ __device__ __forceinline__ float narrow_div(float a, float b) {
 // tanh(x) to within 2^-21: for scores of an attention whose results have 16 bits. No branch, and two of the functions
 // that a multiprocessor has sixteen of in a clock.
 __device__ __forceinline__ float narrow_tanh(float x) {
-  float e, share;
+  const float e = power_of_two(x * 2.88539008f);
+  float share;
 #ifdef __CUDA_ARCH__
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 2.88539008f));
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(e + 1.0f));
 #else
-  e = exp2(x * 2.88539008f), share = 1.0f / (e + 1.0f);
+  share = 1.0f / (e + 1.0f);
 #endif
   return fma(-2.0f, share, 1.0f);
 }

@@ -1,6 +1,7 @@
 // Attention on warpgroups (codegen/prelude/attend_wgmma.cuh) on the host: masks, lengths, widths and turns.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "tests/codegen/wgmma_on_host.h"
@@ -56,6 +57,12 @@ TEST(WarpgroupAttention, ScoresAndWeightsAreAnyFunctionOfPositions) {
   expect_attention({.name = "by_hand", .queries = 100, .keys = 90, .by_hand = true, .alibi = true}, schedule);
 }
 
+// The row of one query has no stride.
+TEST(WarpgroupAttention, OneQueryHasABox) {
+  expect_attention({.name = "one_query", .queries = 1, .keys = 200}, "tile_q=64 tile_kv=64");
+  expect_attention({.name = "one_query_in_parts", .queries = 1, .keys = 300}, "tile_q=64 tile_kv=32 parts=2 stages=3");
+}
+
 TEST(WarpgroupAttention, BlocksOfAClusterDivideTheKeys) {
   for (const char* schedule :
        {"tile_q=64 tile_kv=32 parts=4 stages=3", "tile_q=128 tile_kv=48 turns parts=3 stages=4"}) {
@@ -97,19 +104,10 @@ TEST(WarpgroupAttention, FaultsShow) {
 }
 
 TEST(WarpgroupAttention, LengthsAreSymbols) {
-  const Symbols lengths{{"sk", {0, 1 << 20, 1}}, {"sq", {0, 1 << 20, 1}}};
-  expect_attention({.name = "lengths",
-                    .queries = Dim::symbol("sq"),
-                    .keys = Dim::symbol("sk"),
-                    .mask = Mask::causal,
-                    .lse = true,
-                    .symbols = lengths,
-                    .bindings = {{{"sq", 1}, {"sk", 1}},
-                                 {{"sq", 1}, {"sk", 777}},
-                                 {{"sq", 113}, {"sk", 203}},
-                                 {{"sq", 640}, {"sk", 128}},
-                                 {{"sq", 10}, {"sk", 0}}}},
-                   "tile_q=128 tile_kv=64 turns");
+  const std::vector<AttentionCase> cases = attention_cases();
+  const auto lengths = std::find_if(cases.begin(), cases.end(), [](const auto& c) { return c.name == "f16_lengths"; });
+  ASSERT_NE(lengths, cases.end());
+  expect_attention(*lengths, "tile_q=128 tile_kv=64 turns");
 }
 
 }  // namespace
