@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::size_t kMostDimensions = 4;     // that the prelude's copies take (hopper.cuh)
 constexpr std::int64_t kMostExtent = 1 << 30;  // coordinates are 31 bits, beside a tile's size
-
 constexpr int kOfOneRow = 64;                  // elements to a next row, where there is one row
 
 bool is_plain(const Index& index) {
