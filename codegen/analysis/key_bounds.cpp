@@ -12,100 +12,126 @@ using ir::Op;
 
 constexpr int kMostMasks = 8;  // one on the other
 
-// An integer value as i_slope * i + j_slope * j + constant.
+// An integer value as i_slope * i + j_slope * j + constant + sign * value.
 struct Affine {
   std::int64_t i = 0, j = 0;
   Dim constant;
+  InstrId value = -1;
+  int sign = 0;
 };
 
-std::optional<Affine> affine(const Index& index, int i, int j) {
-  Affine sum;
-  sum.constant = index.constant();
-  for (const IndexTerm& term : index.terms()) {
-    const bool known = term.atom->kind == IndexAtom::Kind::axis && term.coefficient.is_constant();
-    if (!known || (term.atom->id != i && term.atom->id != j)) return std::nullopt;
-    (term.atom->id == i ? sum.i : sum.j) += term.coefficient.constant();
+// Whether sums with the value stay in 64 bits.
+bool is_small(const Instr& instr) {
+  return instr.kind == InstrKind::index || (is_integer(instr.dtype) && size_of(instr.dtype) <= 4);
+}
+
+class Bounds {
+ public:
+  explicit Bounds(const Kernel& kernel)
+      : kernel_(kernel),
+        i_(static_cast<int>(kernel.axes.size()) - 4),
+        j_(i_ + 2),
+        batch_((std::uint64_t{1} << i_) - 1) {}
+
+  // Adds bounds that hold wherever the condition does; whether it holds wherever they do.
+  bool add(const MaskCondition& mask, std::vector<KeyBound>& bounds) const {
+    const Instr& instr = kernel_.instr(mask.condition);
+    if (instr.kind != InstrKind::map) return false;
+    if (instr.op == Op::logical_not) return add({instr.args[0], !mask.holds}, bounds);
+    if (instr.op == (mask.holds ? Op::logical_and : Op::logical_or)) {
+      const bool first = add({instr.args[0], mask.holds}, bounds);
+      return add({instr.args[1], mask.holds}, bounds) && first;
+    }
+    if (instr.args.size() != 2) return false;
+    const auto a = affine(instr.args[0]), b = affine(instr.args[1]);
+    if (!a || !b) return false;
+    const std::vector<KeyBound> found = comparison(*a, *b, mask.holds ? instr.op : negated(instr.op));
+    bounds.insert(bounds.end(), found.begin(), found.end());
+    return !found.empty();
   }
-  return sum;
-}
 
-Affine combined(const Affine& a, const Affine& b, int sign) {
-  return {a.i + sign * b.i, a.j + sign * b.j, a.constant + b.constant * Dim(sign)};
-}
-
-std::optional<Affine> affine(const Kernel& kernel, InstrId id, int i, int j) {
-  const Instr& instr = kernel.instr(id);
-  if (!is_integer(instr.dtype) || size_of(instr.dtype) < 4) return std::nullopt;
-  if (instr.kind == InstrKind::index) return affine(instr.index, i, j);
-  if (instr.kind == InstrKind::literal) {
-    const auto value = std::visit([](auto v) { return static_cast<std::int64_t>(v); }, instr.literal);
-    return Affine{0, 0, Dim(value)};
+ private:
+  std::optional<Affine> affine(const Index& index) const {
+    Affine sum;
+    sum.constant = index.constant();
+    for (const IndexTerm& term : index.terms()) {
+      if (term.atom->kind != IndexAtom::Kind::axis || !term.coefficient.is_constant()) return std::nullopt;
+      if (term.atom->id != i_ && term.atom->id != j_) return std::nullopt;
+      (term.atom->id == i_ ? sum.i : sum.j) += term.coefficient.constant();
+    }
+    return sum;
   }
-  if (instr.kind != InstrKind::map) return std::nullopt;
-  if (instr.op == Op::cast) return affine(kernel, instr.args[0], i, j);
-  if (instr.op != Op::add && instr.op != Op::sub) return std::nullopt;
-  const auto a = affine(kernel, instr.args[0], i, j), b = affine(kernel, instr.args[1], i, j);
-  return a && b ? std::optional(combined(*a, *b, instr.op == Op::add ? 1 : -1)) : std::nullopt;
-}
 
-// difference <= 0, where the coefficient of j is 1 or -1.
-std::vector<KeyBound> bound_from(const Affine& difference) {
-  if (difference.j == 1) return {{true, -difference.i, Dim(0) - difference.constant}};
-  if (difference.j == -1) return {{false, difference.i, difference.constant}};
-  return {};
-}
-
-// a < b is a - b + 1 <= 0.
-std::vector<KeyBound> comparison_bounds(const Affine& a, const Affine& b, Op op) {
-  const auto at_most = [](const Affine& lesser, const Affine& greater, std::int64_t strict) {
-    Affine difference = combined(lesser, greater, -1);
-    difference.constant = difference.constant + Dim(strict);
-    return bound_from(difference);
-  };
-  if (op == Op::less) return at_most(a, b, 1);
-  if (op == Op::less_equal) return at_most(a, b, 0);
-  if (op == Op::greater) return at_most(b, a, 1);
-  if (op == Op::greater_equal) return at_most(b, a, 0);
-  if (op != Op::equal) return {};
-  std::vector<KeyBound> both = at_most(a, b, 0);
-  const std::vector<KeyBound> other = at_most(b, a, 0);
-  both.insert(both.end(), other.begin(), other.end());
-  return both;
-}
-
-// The comparison that holds where `op` does not; not_equal, which bounds nothing, for the rest.
-Op negated(Op op) {
-  if (op == Op::less) return Op::greater_equal;
-  if (op == Op::less_equal) return Op::greater;
-  if (op == Op::greater) return Op::less_equal;
-  if (op == Op::greater_equal) return Op::less;
-  return op == Op::not_equal ? Op::equal : Op::not_equal;
-}
-
-// Adds bounds that hold wherever `condition` does (where it does not, if not `holds`); whether it holds wherever they
-// do.
-bool bound_condition(const Kernel& kernel, InstrId condition, bool holds, int i, int j, std::vector<KeyBound>& bounds) {
-  const Instr& instr = kernel.instr(condition);
-  if (instr.kind != InstrKind::map) return false;
-  if (instr.op == Op::logical_not) return bound_condition(kernel, instr.args[0], !holds, i, j, bounds);
-  if (instr.op == (holds ? Op::logical_and : Op::logical_or)) {
-    const bool first = bound_condition(kernel, instr.args[0], holds, i, j, bounds);
-    return bound_condition(kernel, instr.args[1], holds, i, j, bounds) && first;
+  std::optional<Affine> affine(InstrId id) const {
+    const Instr& instr = kernel_.instr(id);
+    if (!is_integer(instr.dtype) || size_of(instr.dtype) < 4) return std::nullopt;
+    if (instr.kind == InstrKind::literal) {
+      const auto value = std::visit([](auto v) { return static_cast<std::int64_t>(v); }, instr.literal);
+      return Affine{0, 0, Dim(value)};
+    }
+    if (instr.kind == InstrKind::index)
+      if (const auto positions = affine(instr.index)) return positions;
+    if ((instr.depends & ~batch_) == 0) return Affine{0, 0, Dim(0), id, 1};
+    if (instr.kind != InstrKind::map) return std::nullopt;
+    if (instr.op == Op::cast) return affine(instr.args[0]);
+    if (instr.op != Op::add && instr.op != Op::sub) return std::nullopt;
+    const auto a = affine(instr.args[0]), b = affine(instr.args[1]);
+    if (!a || !b) return std::nullopt;
+    // What is added wraps in its own dtype.
+    for (const Affine& side : {*a, *b})
+      if (side.value >= 0 && (size_of(instr.dtype) < 8 || !is_small(kernel_.instr(side.value)))) return std::nullopt;
+    return combined(*a, *b, instr.op == Op::add ? 1 : -1);
   }
-  if (instr.args.size() != 2) return false;
-  const auto a = affine(kernel, instr.args[0], i, j), b = affine(kernel, instr.args[1], i, j);
-  if (!a || !b) return false;
-  const std::vector<KeyBound> found = comparison_bounds(*a, *b, holds ? instr.op : negated(instr.op));
-  bounds.insert(bounds.end(), found.begin(), found.end());
-  return !found.empty();
-}
 
-bool is_minus_infinity(const Kernel& kernel, InstrId id) {
-  const Instr& instr = kernel.instr(behind_casts(kernel, id));
-  if (instr.kind != InstrKind::literal || !is_real(instr.dtype)) return false;
-  const auto value = std::visit([](auto v) { return static_cast<double>(v); }, instr.literal);
-  return value < 0 && value * 2 == value && value != 0;
-}
+  // One of them has no value.
+  static std::optional<Affine> combined(const Affine& a, const Affine& b, int sign) {
+    if (a.value >= 0 && b.value >= 0) return std::nullopt;
+    Affine sum{a.i + sign * b.i, a.j + sign * b.j, a.constant + b.constant * Dim(sign)};
+    sum.value = a.value >= 0 ? a.value : b.value;
+    sum.sign = a.value >= 0 ? a.sign : sign * b.sign;
+    return sum;
+  }
+
+  // difference <= 0, where the coefficient of j is 1 or -1.
+  static std::vector<KeyBound> bound_from(const Affine& difference) {
+    if (difference.j == 1)
+      return {{true, -difference.i, Dim(0) - difference.constant, difference.value, difference.sign > 0}};
+    if (difference.j == -1) return {{false, difference.i, difference.constant, difference.value, difference.sign < 0}};
+    return {};
+  }
+
+  // a < b is a - b + 1 <= 0.
+  static std::vector<KeyBound> comparison(const Affine& a, const Affine& b, Op op) {
+    const auto at_most = [](const Affine& lesser, const Affine& greater, std::int64_t strict) -> std::vector<KeyBound> {
+      auto difference = combined(lesser, greater, -1);
+      if (!difference) return {};
+      difference->constant = difference->constant + Dim(strict);
+      return bound_from(*difference);
+    };
+    if (op == Op::less) return at_most(a, b, 1);
+    if (op == Op::less_equal) return at_most(a, b, 0);
+    if (op == Op::greater) return at_most(b, a, 1);
+    if (op == Op::greater_equal) return at_most(b, a, 0);
+    if (op != Op::equal) return {};
+    std::vector<KeyBound> both = at_most(a, b, 0);
+    const std::vector<KeyBound> other = at_most(b, a, 0);
+    both.insert(both.end(), other.begin(), other.end());
+    return both;
+  }
+
+  // The comparison that holds where `op` does not; not_equal, which bounds nothing, for the rest.
+  static Op negated(Op op) {
+    if (op == Op::less) return Op::greater_equal;
+    if (op == Op::less_equal) return Op::greater;
+    if (op == Op::greater) return Op::less_equal;
+    if (op == Op::greater_equal) return Op::less;
+    return op == Op::not_equal ? Op::equal : Op::not_equal;
+  }
+
+  const Kernel& kernel_;
+  int i_, j_;
+  std::uint64_t batch_;
+};
 
 // Whether the selection's other branch is kept where its condition holds; nothing where it is no mask.
 std::optional<bool> mask_of(const Kernel& kernel, const Instr& instr) {
@@ -117,16 +143,18 @@ std::optional<bool> mask_of(const Kernel& kernel, const Instr& instr) {
 }  // namespace
 
 KeyMasks key_masks(const Kernel& kernel) {
-  const int i = static_cast<int>(kernel.axes.size()) - 4, j = i + 2;
-  KeyMasks masks{{}, kernel.attention.score, true};
+  const Bounds bounds(kernel);
+  KeyMasks masks;
+  masks.open = kernel.attention.score;
   InstrId score = kernel.attention.score;
   for (int depth = 0; depth < kMostMasks; ++depth) {
     const InstrId selection = behind_casts(kernel, score);
     const auto kept = mask_of(kernel, kernel.instr(selection));
     if (!kept) break;
     const std::vector<InstrId>& args = kernel.instr(selection).args;
-    if (!bound_condition(kernel, args[0], *kept, i, j, masks.bounds)) masks.complete = false;
-    if (selection != score) masks.complete = false;  // a cast stands between
+    const MaskCondition condition{args[0], *kept};
+    if (!bounds.add(condition, masks.bounds)) masks.others.push_back(condition);
+    if (selection != score) masks.exact = false;  // a cast stands between
     score = args[*kept ? 1 : 2];
     if (selection == masks.open) masks.open = score;
   }

@@ -9,21 +9,32 @@
 
 namespace tenon::codegen {
 
-/// j <= slope * i + offset (an upper bound) or j >= slope * i + offset (a lower one), for all keys j that query i sees.
+/// j <= slope * i + offset + value (an upper bound) or j >= the same (a lower one), for all keys j that query i sees.
 struct KeyBound {
   bool upper = true;
   std::int64_t slope = 0;
   Dim offset;
+  InstrId value = -1;    ///< an integer of the batch, of a sequence's length say; -1: none
+  bool negated = false;  ///< the value is subtracted
+};
+
+/// What a selection against -inf asks: whether `condition` is `holds`.
+struct MaskCondition {
+  InstrId condition = -1;
+  bool holds = true;
 };
 
 /// The masks of an attend kernel's score: selections against -inf.
 struct KeyMasks {
-  std::vector<KeyBound> bounds;  ///< outside of which the score is -inf; what is not understood bounds nothing
-  InstrId open = -1;             ///< the score where no mask hides the key, behind the selections that stand last
-  bool complete = false;         ///< the score is `open` wherever all bounds hold
+  std::vector<KeyBound> bounds;       ///< outside of which the score is -inf
+  std::vector<MaskCondition> others;  ///< that bounds do not say, or not wholly
+  InstrId open = -1;                  ///< the score where no mask hides the key, behind the selections that stand last
+  bool exact = true;                  ///< the score is `open` wherever all bounds and conditions hold
+  /// The score is `open` wherever all bounds hold.
+  bool complete() const { return exact && others.empty(); }
 };
 
-/// Found in comparisons of sums of positions, and in conjunctions of them.
+/// Bounds are found in comparisons of sums of positions and a value of the batch, and in conjunctions of them.
 KeyMasks key_masks(const Kernel& kernel);
 
 }  // namespace tenon::codegen

@@ -2,6 +2,7 @@
 #include "codegen/kernel/uses.h"
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 namespace tenon::codegen {
@@ -84,5 +85,12 @@ bool contains(const std::vector<InstrId>& list, InstrId id) {
 }
 
 bool varies(const Kernel& kernel, InstrId id, int axis) { return (kernel.instr(id).depends >> axis & 1) != 0; }
+
+bool is_minus_infinity(const Kernel& kernel, InstrId id) {
+  const Instr& instr = kernel.instr(behind_casts(kernel, id));
+  if (instr.kind != InstrKind::literal || !is_real(instr.dtype)) return false;
+  const auto value = std::visit([](auto v) { return static_cast<double>(v); }, instr.literal);
+  return value < 0 && std::isinf(value);
+}
 
 }  // namespace tenon::codegen

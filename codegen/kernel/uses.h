@@ -28,5 +28,7 @@ bool contains(const std::vector<InstrId>& list, InstrId id);
 bool varies(const Kernel& kernel, InstrId id, int axis);
 /// Whether the instruction is the literal 0.
 bool is_zero(const Instr& instr);
+/// Whether the value is the literal -inf, behind casts between reals.
+bool is_minus_infinity(const Kernel& kernel, InstrId id);
 
 }  // namespace tenon::codegen

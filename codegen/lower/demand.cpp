@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/lower/body.h"
+#include "codegen/lower/masked_scores.h"
 #include "ir/fusion/layout.h"
 #include "ir/graph/build.h"
 #include "ir/graph/check.h"
@@ -298,6 +299,7 @@ class Demand {
     const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
     for (const std::size_t side : {0, 1}) {
       if (is_quotient(args[1 - side])) continue;  // a routine, across which both factors would have to be kept
+      if (kernel_.kernel_class == ir::KernelClass::attend && is_added_mask(kernel_, args[1 - side])) continue;
       const Product product = contracted_product(kernel_, args[side], dtype, depends);
       if (product.mul < 0) continue;
       const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };

@@ -23,6 +23,24 @@ __device__ __forceinline__ softmax<has_maximum, shifted, varies, Score, Shift, W
 __device__ __forceinline__ float minus_infinity(float) { return -inf_f32(); }
 __device__ __forceinline__ double minus_infinity(double) { return -inf_f64(); }
 
+//@ near_keys
+// A number that bounds keys, within what sums with it leave in 64 bits: no key lies so far.
+__device__ __forceinline__ i64 near_keys(i64 x) {
+  constexpr i64 far = (i64)1 << 62;
+  return x < -far ? -far : x > far ? far : x;
+}
+
+//@ ends_by begins_at
+// The end of a range of keys that do not lie behind `last`, and its beginning, of keys from `first` on.
+template <class Index>
+__device__ __forceinline__ Index ends_by(Index end, i64 last) {
+  return last >= (i64)end ? end : last < 0 ? (Index)0 : (Index)last + 1;
+}
+template <class Index>
+__device__ __forceinline__ Index begins_at(Index begin, i64 first, Index end) {
+  return first <= (i64)begin ? begin : first < (i64)end ? (Index)first : end;
+}
+
 //@ softmax_row
 template <class F>
 struct softmax_row {

@@ -389,7 +389,7 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
   const int beside =
-      kOfOthers * (computed + !masks.complete + 3 * reads_keys(kernel, parts) + bounded + !kernel.symbols.empty());
+      kOfOthers * (computed + !masks.complete() + 3 * reads_keys(kernel, parts) + bounded + !kernel.symbols.empty());
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
   if (registers > (consumers == 3 ? kMostOfThree : consumers == 2 ? kMostOfTwo : kMostOfOne))
     return "scores, weights and sums exceed the registers";

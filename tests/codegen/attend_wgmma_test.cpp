@@ -49,6 +49,18 @@ TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
   }
 }
 
+// Lengths of sequences are bounds; documents and prefixes hide tiles.
+TEST(WarpgroupAttention, LoadedValuesBoundTheKeysAndHideTiles) {
+  for (const char* schedule : {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=32"}) {
+    expect_attention({.name = "lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::lengths}, schedule);
+    expect_attention({.name = "added_lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::added_lengths},
+                     schedule);
+    expect_attention({.name = "documents", .queries = 700, .keys = 700, .mask = Mask::documents, .lse = true},
+                     schedule);
+    expect_attention({.name = "prefixes", .queries = 300, .keys = 400, .mask = Mask::prefixes, .lse = true}, schedule);
+  }
+}
+
 TEST(WarpgroupAttention, ScoresAndWeightsAreAnyFunctionOfPositions) {
   const char* const schedule = "tile_q=128 tile_kv=64 turns";
   expect_attention({.name = "alibi", .queries = 150, .keys = 200, .mask = Mask::causal, .alibi = true}, schedule);

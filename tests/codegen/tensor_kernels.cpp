@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/lower/masked_scores.h"
+
 namespace tenon::test {
 namespace {
 
@@ -16,6 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Kernel finished(Kernel kernel, const Symbols& symbols, const codegen::Target& target) {
   kernel.symbols = symbols;
   for (const auto& [name, bounds] : symbols) kernel.dims.push_back(name);
+  if (kernel.kernel_class == KernelClass::attend) select_masked_scores(kernel);
   verify(kernel);
   kernel.schedule = choose_schedule(kernel, target);
   return kernel;
@@ -107,6 +110,49 @@ std::vector<MatmulCase> matmul_cases() {
   };
 }
 
+// The condition under which a query sees a key; -1 where there is none.
+InstrId condition_of(KernelBuilder& build, const AttentionCase& c, const Index& head, const Index& i, const Index& j) {
+  const codegen::IndexContext context = build.kernel.context();
+  const auto number = [&](std::int64_t value) { return build.literal(value, DType::i32); };
+  const auto plus = [&](InstrId a, InstrId b) { return build.map(Op::add, {a, b}); };
+  const auto times = [&](InstrId a, std::int64_t factor) { return build.map(Op::mul, {a, number(factor)}); };
+  const auto compare = [&](Op op, InstrId a, InstrId b) { return build.map(op, {a, b}, DType::bool_); };
+  const InstrId row = build.index(i, DType::i32), column = build.index(j, DType::i32);
+  const InstrId last = plus(row, build.index(Index(c.keys - c.queries), DType::i32));
+  switch (c.mask) {
+    case Mask::none: return -1;
+    case Mask::causal: return compare(Op::less_equal, column, last);
+    case Mask::window: {
+      const InstrId first = build.map(Op::sub, {last, number(128)});
+      return build.map(Op::logical_and,
+                       {compare(Op::less_equal, column, last), compare(Op::greater_equal, column, first)});
+    }
+    case Mask::loaded: return build.load(build.input(DType::bool_, {c.queries, c.keys}), i * c.keys + j);
+    case Mask::lengths:
+    case Mask::added_lengths: {
+      const InstrId longer = build.load(build.input(DType::i32, {c.heads}), head);
+      return compare(Op::less_equal, column, plus(times(longer, 60), number(30)));
+    }
+    case Mask::documents: {
+      const int bits = build.input(DType::i32, {c.queries});
+      const auto document = [&](const Index& position) {
+        const Index number_of = codegen::floor_div(position, Dim(150), context);
+        const InstrId odd = build.index(codegen::mod(number_of, Dim(2), context), DType::i32);
+        const InstrId bit = build.map(Op::mul, {odd, build.load(bits, position)});
+        return plus(times(build.index(number_of, DType::i32), 2), bit);
+      };
+      const InstrId same = compare(Op::equal, document(i), document(j));
+      return build.map(Op::logical_and, {same, compare(Op::less_equal, column, row)});
+    }
+    case Mask::prefixes: {
+      const InstrId longer = build.load(build.input(DType::i32, {c.queries}), i);
+      const InstrId hundreds = build.index(codegen::floor_div(i, Dim(100), context), DType::i32);
+      return compare(Op::less_equal, column, plus(times(longer, 80), times(hundreds, 50)));
+    }
+  }
+  return -1;
+}
+
 Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
   constexpr int h = 0, i = 1, e = 2, j = 3, d = 4;
   const DType wide = compute_type(c.dtype);
@@ -130,21 +176,18 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     const InstrId cap = build.literal(30.0, wide);
     s = build.map(Op::mul, {build.map(Op::tanh, {build.map(Op::div, {s, cap})}), cap});
   }
-  const InstrId row = build.index(Index::axis(i), DType::i32), column = build.index(Index::axis(j), DType::i32);
   if (c.alibi) {
+    const InstrId row = build.index(Index::axis(i), DType::i32), column = build.index(Index::axis(j), DType::i32);
     const InstrId distance = build.map(Op::cast, {build.map(Op::sub, {column, row})}, wide);
     s = build.map(Op::add, {s, build.map(Op::mul, {distance, build.literal(0.0625, wide)})});
   }
-  const InstrId offset = build.index(Index(c.keys - c.queries), DType::i32);
-  const InstrId last = build.map(Op::add, {row, offset});
-  InstrId seen = -1;
-  if (c.mask == Mask::causal || c.mask == Mask::window) seen = build.map(Op::less_equal, {column, last}, DType::bool_);
-  if (c.mask == Mask::window) {
-    const InstrId first = build.map(Op::sub, {last, build.literal(std::int64_t{128}, DType::i32)});
-    seen = build.map(Op::logical_and, {seen, build.map(Op::greater_equal, {column, first}, DType::bool_)});
+  const InstrId seen = condition_of(build, c, head, Index::axis(i), Index::axis(j));
+  const InstrId nothing = build.literal(-kInfinity, wide);
+  if (c.mask == Mask::added_lengths) {
+    s = build.map(Op::add, {s, build.map(Op::where, {seen, build.literal(0.0, wide), nothing})});
+  } else if (seen >= 0) {
+    s = build.map(Op::where, {seen, s, nothing});
   }
-  if (c.mask == Mask::loaded) seen = build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
-  if (seen >= 0) s = build.map(Op::where, {seen, s, build.literal(-kInfinity, wide)});
 
   parts.score = s;
   const InstrId top = parts.maximum = build.reduce_along(j, Op::max, s);
@@ -173,8 +216,8 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
       parts.scaling.insert(parts.scaling.end(), {scaled, p});
     }
     const InstrId product = parts.mix = build.contract(j, p, value, wide);
-    const InstrId nothing = build.map(Op::equal, {sum, zero}, DType::bool_);
-    out = build.map(Op::cast, {build.map(Op::div, {product, build.map(Op::where, {nothing, one, sum})})}, c.dtype);
+    const InstrId empty = build.map(Op::equal, {sum, zero}, DType::bool_);
+    out = build.map(Op::cast, {build.map(Op::div, {product, build.map(Op::where, {empty, one, sum})})}, c.dtype);
   }
   build.store(build.output(c.dtype, {c.heads, c.queries, c.width}), head * (c.queries * c.width) + at(c.width, i, e),
               out);
@@ -209,6 +252,7 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_odd", .queries = 113, .keys = 203, .depth = 33, .width = 35, .mask = Mask::window, .lse = true},
       {.name = "f16_80", .queries = 130, .keys = 1, .depth = 80, .width = 96},
       {.name = "f16_by_hand", .mask = Mask::causal, .by_hand = true, .alibi = true},
+      {.name = "f16_added_lengths", .mask = Mask::added_lengths, .lse = true},
       {.name = "f16_empty_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .lse = true},
       {.name = "f16_by_hand_nan", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true},
       {.name = "f16_loaded", .queries = 100, .keys = 90, .mask = Mask::loaded, .keys_transposed = true},

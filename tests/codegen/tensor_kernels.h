@@ -26,14 +26,18 @@ struct MatmulCase {
 Kernel matmul_kernel(const MatmulCase& c, const codegen::Target& target);
 std::vector<MatmulCase> matmul_cases();
 
-enum class Mask : std::uint8_t { none, causal, window, loaded };
+/// window: 128 keys up to the query's own. loaded: a bool of (queries, keys). lengths: keys up to 30 + 60 x of an i32 x
+/// of each head; added_lengths: by adding 0 or -inf. documents: those with the number of the query's, which 150
+/// positions share, or in every other document those with the same bit of an i32 each; causal besides. prefixes: keys
+/// up to 80 x of an i32 x of each query, and 50 more for each 100 queries.
+enum class Mask : std::uint8_t { none, causal, window, loaded, lengths, added_lengths, documents, prefixes };
 
 struct AttentionCase {
   std::string name;
   DType dtype = DType::f16;
   Dim heads = 2, queries = 512, keys = 512, depth = 64, width = 64;
   std::int64_t group = 1;  ///< heads of q for each head of k and v
-  Mask mask = Mask::none;  ///< window: 128 keys up to the query's own; loaded: a bool of (queries, keys)
+  Mask mask = Mask::none;
   bool by_hand = false;  ///< softmax without a guard against rows that are all -inf, divided before the second product
   bool alibi = false, softcap = false, lse = false;
   bool keys_transposed = false;  ///< k stored [heads, depth, keys]

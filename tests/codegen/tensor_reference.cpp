@@ -93,14 +93,21 @@ void check_matmul(const MatmulCase& c, const Bindings& at, const std::vector<Arr
 
 namespace {
 
-bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t i, std::int64_t j,
+bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t h, std::int64_t i, std::int64_t j,
           std::int64_t queries, std::int64_t keys) {
+  const auto document = [&](std::int64_t at) {
+    return std::pair(at / 150, at / 150 % 2 == 1 ? arrays[3].at(at) : 0.0);
+  };
   const std::int64_t last = i + keys - queries;
   switch (c.mask) {
     case Mask::none: return true;
     case Mask::causal: return j <= last;
     case Mask::window: return j <= last && j >= last - 128;
     case Mask::loaded: return arrays[3].at(i * keys + j) != 0;
+    case Mask::lengths:
+    case Mask::added_lengths: return static_cast<double>(j) <= 60 * arrays[3].at(h) + 30;
+    case Mask::documents: return document(i) == document(j) && j <= i;
+    case Mask::prefixes: return static_cast<double>(j) <= 80 * arrays[3].at(i) + static_cast<double>(i / 100 * 50);
   }
   return true;
 }
@@ -128,7 +135,7 @@ void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& k
         s *= 0.125;
         if (c.softcap) s = std::tanh(s / 30) * 30;
         if (c.alibi) s += static_cast<double>(j - i) * 0.0625;
-        scores.push_back(sees(c, arrays, i, j, queries, keys) ? s : -kInfinity);
+        scores.push_back(sees(c, arrays, h, i, j, queries, keys) ? s : -kInfinity);
         top = std::max(top, scores.back());
       }
       double sum = 0;

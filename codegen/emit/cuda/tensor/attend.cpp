@@ -29,11 +29,9 @@ void emit_range(Writer& out, const AttentionText& a, const AttendSchedule& sched
   if (a.masks.bounds.empty()) return;
   out.line(fmt::format("const {0} last_query = min(first_query + {1}, ({0}){2}) - 1;", a.index, schedule.tile_q,
                        parenthesized(dim_text(extent(a, a.parts.i), a.names))));
-  for (const KeyBound& bound : a.masks.bounds) {
-    const char* name = bound.upper ? "last_key" : "first_key";
-    out.line(fmt::format("{} = {}({}, ({})({}));", name, bound.upper ? "min" : "max", name, a.index,
-                         bound_text(a, bound, true, "first_query", "last_query")));
-  }
+  emit_bound_values(out, a);
+  for (const KeyBound& bound : a.masks.bounds)
+    out.line(bounded(a, bound, true, bound.upper ? "last_key" : "first_key", "first_query", "last_query"));
   if (std::any_of(a.masks.bounds.begin(), a.masks.bounds.end(), [](const KeyBound& b) { return !b.upper; }))
     out.line(fmt::format("first_key -= first_key % {};", schedule.tile_kv));
 }

@@ -88,19 +88,19 @@ void emit_ranges(Writer& out, const AttentionText& a, int tile_kv) {
   const std::string& type = a.index;
   const std::string keys = dim_text(extent(a, a.parts.j), a.names);
   out.open(fmt::format("const auto keys_of = [&](u32 batch, {0} first, int rows) -> key_range<{0}> {{", type));
-  out.line(fmt::format("key_range<{}> range = {{0, {}, 0, {}}};", type, keys, a.masks.complete ? keys : "0"));
-  if (!a.masks.bounds.empty())
+  const bool complete = a.masks.complete();
+  out.line(fmt::format("key_range<{}> range = {{0, {}, 0, {}}};", type, keys, complete ? keys : "0"));
+  if (!a.masks.bounds.empty()) {
+    decode_batch(out, a.kernel, a.parts.batch, "batch");
+    emit_bound_values(out, a);
     out.line(fmt::format("const {0} last = min(first + rows, ({0}){1}) - 1;", type,
                          parenthesized(dim_text(extent(a, a.parts.i), a.names))));
+  }
   bool lower = false;
   for (const KeyBound& bound : a.masks.bounds) {
-    const char* name = bound.upper ? "last" : "first";
-    const char* of = bound.upper ? "min" : "max";
-    out.line(fmt::format("range.{0} = {1}(range.{0}, ({2})({3}));", name, of, type,
-                         bound_text(a, bound, true, "first", "last")));
-    if (a.masks.complete)
-      out.line(fmt::format("range.{0}_open = {1}(range.{0}_open, ({2})({3}));", name, of, type,
-                           bound_text(a, bound, false, "first", "last")));
+    const std::string limit = bound.upper ? "range.last" : "range.first";
+    out.line(bounded(a, bound, true, limit, "first", "last"));
+    if (complete) out.line(bounded(a, bound, false, limit + "_open", "first", "last"));
     lower = lower || !bound.upper;
   }
   if (lower) out.line(fmt::format("range.first -= range.first % {};", tile_kv));

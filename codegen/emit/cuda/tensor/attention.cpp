@@ -9,6 +9,7 @@
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
+#include "codegen/kernel/uses.h"
 #include "ir/graph/check.h"
 
 namespace tenon::codegen::cuda {
@@ -118,14 +119,28 @@ void emit_attention_result(Writer& out, const AttentionText& a) {
   out.close("});");
 }
 
-std::string bound_text(const AttentionText& a, const KeyBound& bound, bool some, const std::string& first,
-                       const std::string& last) {
-  const std::string offset = parenthesized(dim_text(bound.upper ? bound.offset + 1 : bound.offset, a.names));
-  if (bound.slope == 0) return offset;
+void emit_bound_values(Writer& out, const AttentionText& a) {
+  std::vector<InstrId> values;
+  for (const KeyBound& bound : a.masks.bounds)
+    if (bound.value >= 0) values.push_back(bound.value);
+  if (!values.empty()) define(out, a.kernel, needed(a.kernel, values), a.names);
+}
+
+std::string bounded(const AttentionText& a, const KeyBound& bound, bool some, const std::string& limit,
+                    const std::string& first, const std::string& last) {
   // The query for which the bound reaches furthest, or least far.
   const std::string& query = ((bound.slope > 0) == bound.upper) == some ? last : first;
-  return bound.slope == 1 ? fmt::format("{} + {}", query, offset)
-                          : fmt::format("{} * {} + {}", query, bound.slope, offset);
+  const std::string reach = bound.slope == 0   ? ""
+                            : bound.slope == 1 ? query + " + "
+                                               : fmt::format("{} * {} + ", query, bound.slope);
+  const auto offset = [&](const Dim& dim) { return parenthesized(dim_text(dim, a.names)); };
+  if (bound.value < 0)
+    return fmt::format("{0} = {1}({0}, ({2})({3}{4}));", limit, bound.upper ? "min" : "max", a.index, reach,
+                       offset(bound.upper ? bound.offset + 1 : bound.offset));
+  const std::string text = fmt::format("{}{} {} near_keys({})", reach, offset(bound.offset), bound.negated ? "-" : "+",
+                                       value_name(a.kernel, bound.value));
+  if (bound.upper) return fmt::format("{0} = ends_by({0}, {1});", limit, text);
+  return fmt::format("{0} = begins_at({0}, {1}, ({2}){3});", limit, text, a.index, offset(extent(a, a.parts.j)));
 }
 
 bool grows_with_query(const AttentionText& a) {

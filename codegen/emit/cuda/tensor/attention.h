@@ -44,10 +44,13 @@ void emit_key_function(Writer& out, const AttentionText& a, const std::string& n
 /// "const auto out = make_result<8>([&](int i, int e, float v11, float v14, const pack<float, 8>& x16) { … });"
 void emit_attention_result(Writer& out, const AttentionText& a);
 
-/// "last_query + 129": the first key behind an upper bound of the queries from `first` to `last`, or the first at a
-/// lower one: for `some` of them, or for all.
-std::string bound_text(const AttentionText& a, const KeyBound& bound, bool some, const std::string& first,
-                       const std::string& last);
+/// The values of the batch that bounds have.
+void emit_bound_values(Writer& out, const AttentionText& a);
+
+/// "last_key = min(last_key, (int)(last_query + 129));": what an upper bound leaves of the keys ahead of `limit`, or a
+/// lower one of those from there on, for `some` of the queries from `first` to `last`, or for all.
+std::string bounded(const AttentionText& a, const KeyBound& bound, bool some, const std::string& limit,
+                    const std::string& first, const std::string& last);
 
 /// Later queries see more keys.
 bool grows_with_query(const AttentionText& a);

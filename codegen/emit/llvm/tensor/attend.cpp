@@ -78,7 +78,7 @@ Value* element_row(Unit& unit, const Block& block, Value* base, Value* row) {
 
 // All keys from the first to the last that some query of [i0, i1) sees. All of them where none is seen, so that such
 // rows get what the body makes of a row of -inf.
-Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
+Span visible_keys(Unit& unit, Scope& task, const Block& block, Value* i0, Value* i1) {
   auto& b = unit.b;
   Value* count = emit_dim(unit, extent_of(unit.kernel, block.parts.j));
   Value* begin = constant(unit, 0);
@@ -88,6 +88,13 @@ Span visible_keys(Unit& unit, const Block& block, Value* i0, Value* i1) {
   for (const KeyBound& bound : bounds) {
     Value* i = (bound.slope > 0) == bound.upper ? last : i0;
     Value* limit = b.CreateAdd(b.CreateMul(i, constant(unit, bound.slope)), emit_dim(unit, bound.offset));
+    if (bound.value >= 0) {
+      constexpr std::int64_t kFar = std::int64_t{1} << 62;  // no key lies so far; sums stay in 64 bits
+      Value* value = b.CreateSExt(evaluate(unit, task, bound.value), b.getInt64Ty());
+      value = maximum_of(unit, constant(unit, -kFar), minimum_of(unit, constant(unit, kFar), value));
+      if (bound.negated) value = b.CreateNeg(value);
+      limit = b.CreateAdd(limit, value);
+    }
     if (bound.upper) {
       end = minimum_of(unit, end, b.CreateAdd(limit, constant(unit, 1)));
     } else {
@@ -257,7 +264,7 @@ void emit_block(Unit& unit, Scope& task, const Block& block, Value* i0) {
   auto& b = unit.b;
   Value* i1 = minimum_of(unit, b.CreateAdd(i0, constant(unit, block.queries())),
                          emit_dim(unit, extent_of(unit.kernel, block.parts.i)));
-  const Span keys = visible_keys(unit, block, i0, i1);
+  const Span keys = visible_keys(unit, task, block, i0, i1);
   const Span depth{block.parts.d, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, block.parts.d))};
   pack(unit, task, block.parts.q.value, depth, {block.parts.i, i0, i1}, block.lanes, block.type, block.q,
        block.queries());

@@ -1,0 +1,56 @@
+// Masks that compare keys with a number of each sequence: lengths, first keys, numbers that no sequence has.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "ir/text/text.h"
+#include "tests/harness/guarded.h"
+#include "tests/harness/targets.h"
+
+namespace tenon::test {
+namespace {
+
+class AttentionLengths : public OnTarget {};
+
+void check(const std::string& condition, const std::string& scores, const std::string& target) {
+  const ir::Graph graph = ir::parse(fmt::format(
+      R"(graph lengths(q: bf16[6, 2, 9, 16], k: bf16[6, 2, 70, 16], v: bf16[6, 2, 70, 8], numbers: i64[6]) {{
+        i = iota(shape=[9, 1], dtype=i64)
+        j = iota(shape=[70], dtype=i64)
+        n = reshape(numbers, shape=[6, 1, 1, 1])
+        seen = {}
+        s = mul(matmul(q, transpose(k, perm=[0, 1, 3, 2]), dtype=f32), 0.25)
+        p = softmax({}, axis=-1)
+        y = matmul(cast(where(isnan(p), 0.0, p), dtype=bf16), v)
+        return y
+      }})",
+      condition, scores));
+  std::vector<ir::HostArray> inputs = data_for(graph, {});
+  using Limits = std::numeric_limits<std::int64_t>;
+  const std::int64_t numbers[] = {40, 0, 69, -1, Limits::min(), Limits::max()};
+  for (std::int64_t b = 0; b < 6; ++b) ir::set_integer(inputs[3], b, numbers[b]);
+  if (target != "cuda_on_host") return expect_right_on(graph, target, inputs);
+  for (const ir::Comparison& output :
+       ir::compare_with_interpreter(graph, inputs, GuardedProgram(graph, target, true)(inputs)))
+    EXPECT_TRUE(is_right(output)) << condition;
+}
+
+TEST_P(AttentionLengths, BoundTheKeys) {
+  for (const char* condition :
+       {"less(j, n)", "less_equal(j, n)", "greater(j, n)", "logical_not(less_equal(n, j))",
+        "less_equal(j, add(i, cast(cast(n, dtype=i32), dtype=i64)))",
+        "logical_and(less(j, n), greater_equal(j, sub(cast(cast(n, dtype=i32), dtype=i64), 9)))"})
+    check(condition, "where(seen, s, -inf)", GetParam());
+}
+
+TEST_P(AttentionLengths, MayBeAdded) {
+  check("less(j, n)", "add(s, where(seen, full(shape=[], value=0.0, dtype=f32), -inf))", GetParam());
+  check("greater(j, n)", "add(where(seen, full(shape=[], value=-inf, dtype=f32), 0.0), s)", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(On, AttentionLengths, ::testing::Values("cpu", "cuda", "cuda_on_host"),
+                         [](const auto& each) { return each.param; });
+
+}  // namespace
+}  // namespace tenon::test
