@@ -222,7 +222,8 @@ std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTile
   const std::int64_t depth = panels(tiles.depth), width = panels(wgmma_width(tiles));
   const int warps = schedule.tile_q / 16;
   return kLine * (depth * schedule.tile_q + schedule.stages * (depth + width) * schedule.tile_kv) +
-         kBarrier * (2 + 4 * schedule.stages) + kOfWarp * warps;
+         kBarrier * (2 + 4 * schedule.stages) + (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 : 0) +
+         kOfWarp * warps;
 }
 
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {

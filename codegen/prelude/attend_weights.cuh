@@ -4,9 +4,12 @@
 //@ weights make_weights
 // What generated code says of the weights. score(i, j, q k) times `scale` is s, and open_score the same where no mask
 // hides (`plain`: it is q k itself); the weight is exp(s - shift(i, maximum of s)), and factor(i, j, w) multiplies v.
-template <bool has_maximum_, bool plain_, bool varies_, class Score, class OpenScore, class Shift, class Weight, class Factor>
+// `in_ranges`: a query sees the keys of a range, and score is not called.
+template <bool has_maximum_, bool plain_, bool in_ranges_, bool varies_, class Score, class OpenScore, class Shift,
+          class Weight, class Factor>
 struct weights {
   static constexpr bool has_maximum = has_maximum_, shifted = has_maximum_, plain = plain_, varies = varies_;
+  static constexpr bool in_ranges = in_ranges_;
   float scale;
   Score score;
   OpenScore open_score;
@@ -14,9 +17,10 @@ struct weights {
   Weight weight;
   Factor factor;
 };
-template <bool has_maximum, bool plain, bool varies, class Score, class OpenScore, class Shift, class Weight, class Factor>
-__device__ __forceinline__ weights<has_maximum, plain, varies, Score, OpenScore, Shift, Weight, Factor> make_weights(
-    float scale, Score score, OpenScore open_score, Shift shift, Weight weight, Factor factor) {
+template <bool has_maximum, bool plain, bool in_ranges, bool varies, class Score, class OpenScore, class Shift, class Weight,
+          class Factor>
+__device__ __forceinline__ weights<has_maximum, plain, in_ranges, varies, Score, OpenScore, Shift, Weight, Factor>
+make_weights(float scale, Score score, OpenScore open_score, Shift shift, Weight weight, Factor factor) {
   return {scale, score, open_score, shift, weight, factor};
 }
 
@@ -29,21 +33,40 @@ struct weighted_rows {
   float below[2] = {0, 0};                                     // what is subtracted from exponents of two
   float sum[2] = {0, 0};                                       // of this thread's weights
 
-  // Makes weights of scores; gives what multiplies all that was summed before.
-  template <int tile_kv, class Weights, class Index>
-  __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights,
-                                        const Index (&i)[2], Index j0, bool open, Index j_limit) {
-    const int column = threadIdx.x % 4 * 2;
-    if (!open) {
+  // Scores of keys from j0 on, of which masks hide some, or that lie behind the last one. keys_of(i): the range that a
+  // query sees.
+  template <int tile_kv, class Weights, class Index, class KeysOf>
+  static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Index (&i)[2], Index j0,
+                                              Index j_limit, const KeysOf& keys_of) {
+    j0 += (Index)(threadIdx.x % 4 * 2);
+    if constexpr (Weights::in_ranges) {
+      const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
+      const Index first[2] = {upper.first - j0, lower.first - j0}, last[2] = {upper.last - j0, lower.last - j0};
 #pragma unroll
       for (int x = 0; x < tile_kv / 2; ++x) {
-        const Index j = j0 + (Index)(x / 4 * 8 + column + x % 2);
+        const int r = x / 2 % 2;
+        const Index column = (Index)(x / 4 * 8 + x % 2);
+        s[x] = column >= first[r] && column < last[r] ? weights.open_score(i[r], j0 + column, s[x]) : minus_infinity(0.0f);
+      }
+    } else {
+#pragma unroll
+      for (int x = 0; x < tile_kv / 2; ++x) {
+        const Index j = j0 + (Index)(x / 4 * 8 + x % 2);
         s[x] = j < j_limit ? weights.score(i[x / 2 % 2], j, s[x]) : minus_infinity(0.0f);
       }
+    }
+  }
+
+  // Makes weights of scores; gives what multiplies all that was summed before.
+  template <int tile_kv, class Weights, class Index, class KeysOf>
+  __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights,
+                                        const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
+    if (!open) {
+      mask<tile_kv>(s, weights, i, j0, j_limit, keys_of);
     } else if (!Weights::plain) {
 #pragma unroll
       for (int x = 0; x < tile_kv / 2; ++x)
-        s[x] = weights.open_score(i[x / 2 % 2], j0 + (Index)(x / 4 * 8 + column + x % 2), s[x]);
+        s[x] = weights.open_score(i[x / 2 % 2], j0 + (Index)(x / 4 * 8 + threadIdx.x % 4 * 2 + x % 2), s[x]);
     }
     const float slope = weights.scale * log2_e;
     ratio[0] = ratio[1] = 1;

@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/key_bounds.h"
 #include "codegen/analysis/scaled_scores.h"
+#include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
 
@@ -92,6 +93,7 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
                                            const Target& target) {
   AttendSchedule schedule;
   schedule.loop = MainLoop::wgmma;
+  schedule.block_mask = target.may.block_mask && !tile_tests(kernel, key_masks(kernel)).empty();
   const auto most = [&](int axis) {
     return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
   };
@@ -138,6 +140,10 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
 std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
   std::vector<AttendSchedule> result;
   if (chosen.loop != MainLoop::wgmma) return result;
+  if (chosen.block_mask) {
+    result.push_back(chosen);
+    result.back().block_mask = false;
+  }
   for (const int queries : {64, 128, 192})
     for (const int keys : {64, 80, 96, 112, 128, 144, 160, 176})
       for (const bool turns : {true, false})

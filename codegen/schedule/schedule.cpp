@@ -42,7 +42,10 @@ void take_out(ReduceSchedule& schedule, const Features& may) {
 void take_out(ContractSchedule& schedule, const Features& may) {
   schedule.streaming_loads = schedule.streaming_loads && may.streaming;
 }
-void take_out(AttendSchedule&, const Features&) {}
+
+void take_out(AttendSchedule& schedule, const Features& may) {
+  schedule.block_mask = schedule.block_mask && may.block_mask;
+}
 
 // Of what other fields rest on. Rows with outer reductions have to be held.
 bool respects_structure(const Schedule& schedule, const Features& may) {

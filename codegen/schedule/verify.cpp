@@ -9,6 +9,7 @@
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/scaled_scores.h"
 #include "codegen/analysis/shared_rows.h"
+#include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -356,6 +357,7 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   constexpr int kMostKeysOfTile = 256, kMostStagesOfKeys = 8;
   // Registers: scores, weights and sums of a thread, without spills; what scores that are computed take, or sizes.
   constexpr int kMostOfOne = 160, kMostOfTwo = 180, kMostOfThree = 128, kOfOthers = 8;
+  constexpr int kOfBlockMask = 16;  // that the warp which finds tiles has of each other warpgroup
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const AttendParts parts = attend_parts(kernel);
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
@@ -386,12 +388,15 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (consumers == 3 && (reads_keys(kernel, parts) || score_cost(kernel, parts) > kCostlyScore))
     return "three warpgroups have no registers for a score that takes many";
   const KeyMasks masks = key_masks(kernel);
+  if (schedule.block_mask && tile_tests(kernel, masks).empty()) return "no mask tells tiles of keys apart";
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
-  const int beside =
-      kOfOthers * (computed + !masks.complete() + 3 * reads_keys(kernel, parts) + bounded + !kernel.symbols.empty());
+  const int beside = kOfOthers * (computed + !masks.complete() + 3 * reads_keys(kernel, parts) + bounded +
+                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3));
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
-  if (registers > (consumers == 3 ? kMostOfThree : consumers == 2 ? kMostOfTwo : kMostOfOne))
+  if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > (consumers == 3   ? kMostOfThree
+                                                                               : consumers == 2 ? kMostOfTwo
+                                                                                                : kMostOfOne))
     return "scores, weights and sums exceed the registers";
   if (wgmma_shared_bytes(schedule, tiles) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";

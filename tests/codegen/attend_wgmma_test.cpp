@@ -11,7 +11,7 @@ namespace tenon::test {
 namespace {
 
 void expect_attention(const AttentionCase& c, const std::string& schedule) {
-  SCOPED_TRACE(c.name);
+  SCOPED_TRACE(c.name + " " + schedule);
   Kernel kernel = attention_kernel(c, hopper());
   kernel.schedule = codegen::parse_schedule("attend loop=wgmma " + schedule);
   ASSERT_EQ(verify(kernel.schedule, kernel, hopper()), "");
@@ -49,12 +49,19 @@ TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
   }
 }
 
-// Lengths of sequences are bounds; documents and prefixes hide tiles.
-TEST(WarpgroupAttention, LoadedValuesBoundTheKeysAndHideTiles) {
+TEST(WarpgroupAttention, LengthsOfSequencesBoundTheKeys) {
   for (const char* schedule : {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=32"}) {
     expect_attention({.name = "lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::lengths}, schedule);
     expect_attention({.name = "added_lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::added_lengths},
                      schedule);
+  }
+}
+
+// Tiles of keys that documents or prefixes hide are skipped, or not.
+TEST(WarpgroupAttention, LoadedMasksHideTiles) {
+  for (const char* schedule :
+       {"tile_q=128 tile_kv=64 turns", "tile_q=128 tile_kv=64 turns block_mask", "tile_q=64 tile_kv=32 block_mask",
+        "tile_q=128 tile_kv=32 block_mask stages=3", "tile_q=64 tile_kv=32 parts=2 stages=3 block_mask"}) {
     expect_attention({.name = "documents", .queries = 700, .keys = 700, .mask = Mask::documents, .lse = true},
                      schedule);
     expect_attention({.name = "prefixes", .queries = 300, .keys = 400, .mask = Mask::prefixes, .lse = true}, schedule);

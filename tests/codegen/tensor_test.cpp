@@ -174,8 +174,8 @@ TEST(TensorKernelText, TilesThatEveryQuerySeesAreNotMasked) {
                {"key_range<int> range = {0, 640, 0, 640};", "range.last = min(range.last, (int)(last + 129));",
                 "range.last_open = min(range.last_open, (int)(first + 129));",
                 "range.first = max(range.first, (int)(first + 0));",
-                "range.first_open = max(range.first_open, (int)(last + 0));", "range.first -= range.first % 128;",
-                "// times 0.125, in the exponent"});
+                "range.first_open = max(range.first_open, (int)(last + 0));",
+                "make_weights<true, true, true, false>(0x1p-3f, open_score, open_score, shift, weight, factor);"});
 }
 
 class EveryArchitecture : public testing::TestWithParam<const char*> {};

@@ -69,6 +69,14 @@ inline bool __any_sync(unsigned mask, bool holds) {
   return any != 0;
 }
 
+inline unsigned __ballot_sync(unsigned mask, bool holds) {
+  unsigned all = holds ? 1u << threadIdx.x % 32 : 0;
+  for (int lanes = 1; lanes < 32; lanes *= 2) all |= __shfl_xor_sync(mask, all, lanes);
+  return all;
+}
+
+inline int __ffs(unsigned x) { return __builtin_ffs(static_cast<int>(x)); }
+
 // What the lanes of a warp offer each other in one instruction. Two generations, so that one barrier is enough: a
 // thread that is an instruction ahead writes into the other.
 struct Offer {

@@ -8,6 +8,7 @@
 #include "codegen/analysis/scaled_scores.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/tensor/attention.h"
+#include "codegen/emit/cuda/tensor/block_mask.h"
 #include "codegen/emit/cuda/tensor/product.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
 #include "codegen/emit/cuda/text/definitions.h"
@@ -68,27 +69,29 @@ void emit_weights(Writer& out, const AttentionText& a, const ScaledScores& scale
   given[static_cast<std::size_t>(p.scores)] = true;
   const Region open_region = needed(a.kernel, {a.masks.open}, given);
   const bool plain = scaled.value == p.scores;
+  const bool in_ranges = a.masks.complete();
   out.open("const auto with_weights = [&](u32 batch, const auto& use) {");
   decode_batch(out, a.kernel, p.batch, "batch");
-  emit_score(out, a, "score", p.score_region, scaled, p.score);
+  if (!in_ranges) emit_score(out, a, "score", p.score_region, scaled, p.score);
   emit_score(out, a, "open_score", open_region, scaled, a.masks.open);
   emit_shift(out, a);
   emit_weight(out, a);
   emit_factor(out, a);
-  out.line(fmt::format("const auto weights = make_weights<{}, {}, {}>({}, score, open_score, shift, weight, factor);",
-                       p.maximum >= 0, plain, !p.key_factors.empty(),
-                       literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32)));
+  out.line(fmt::format("const auto weights = make_weights<{}, {}, {}, {}>({}, {}, open_score, shift, weight, factor);",
+                       p.maximum >= 0, plain, in_ranges, !p.key_factors.empty(),
+                       literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32),
+                       in_ranges ? "open_score" : "score"));
   emit_attention_result(out, a);
   out.line("use(weights, out);");
   out.close("};");
 }
 
 // "const auto keys_of = [&](u32 batch, int first, int rows) { … };"
-void emit_ranges(Writer& out, const AttentionText& a, int tile_kv) {
+void emit_ranges(Writer& out, const AttentionText& a, bool block_mask) {
   const std::string& type = a.index;
   const std::string keys = dim_text(extent(a, a.parts.j), a.names);
   out.open(fmt::format("const auto keys_of = [&](u32 batch, {0} first, int rows) -> key_range<{0}> {{", type));
-  const bool complete = a.masks.complete();
+  const bool complete = a.masks.exact && (block_mask || a.masks.others.empty());
   out.line(fmt::format("key_range<{}> range = {{0, {}, 0, {}}};", type, keys, complete ? keys : "0"));
   if (!a.masks.bounds.empty()) {
     decode_batch(out, a.kernel, a.parts.batch, "batch");
@@ -96,14 +99,11 @@ void emit_ranges(Writer& out, const AttentionText& a, int tile_kv) {
     out.line(fmt::format("const {0} last = min(first + rows, ({0}){1}) - 1;", type,
                          parenthesized(dim_text(extent(a, a.parts.i), a.names))));
   }
-  bool lower = false;
   for (const KeyBound& bound : a.masks.bounds) {
     const std::string limit = bound.upper ? "range.last" : "range.first";
     out.line(bounded(a, bound, true, limit, "first", "last"));
     if (complete) out.line(bounded(a, bound, false, limit + "_open", "first", "last"));
-    lower = lower || !bound.upper;
   }
-  if (lower) out.line(fmt::format("range.first -= range.first % {};", tile_kv));
   out.line("return range;");
   out.close("};");
 }
@@ -154,16 +154,18 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                      .columns = wgmma_width(a.tiles),
                      .across_b = true,
                      .a_in_registers = true});
-  emit_ranges(out, a, schedule.tile_kv);
+  emit_ranges(out, a, schedule.block_mask);
+  if (schedule.block_mask) emit_each_visible(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
   emit_weights(out, a, scaled);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       schedule.turns, schedule.parts));
+                       schedule.turns, schedule.parts, schedule.block_mask));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
                        in_pairs(a) && schedule.parts == 1, a.index));
-  out.line(fmt::format("    keys_of, with_weights, {}, {}, {}, {}, {});", dim_text(batches, a.names), heads_together(a),
+  out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});",
+                       schedule.block_mask ? "each_visible" : "0", dim_text(batches, a.names), heads_together(a),
                        text(p.i), text(p.j), text(p.e)));
 
   launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q) * Dim(schedule.parts);

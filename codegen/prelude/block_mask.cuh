@@ -1,0 +1,84 @@
+// Which tiles of keys a tile of queries sees, and which of them it sees wholly, from the least and the greatest of what a
+// mask compares. A warp looks at 32 tiles at once, each lane at one.
+
+//@ span span_of span_of_warp span_between
+// The least and the greatest of some integers.
+struct span {
+  i64 low, high;
+};
+// Of value(x), first <= x < end, which is not empty.
+template <class Index, class Value>
+__device__ __forceinline__ span span_of(Index first, Index end, const Value& value) {
+  span all = {value(first), 0};
+  all.high = all.low;
+#pragma unroll 4
+  for (Index x = first + 1; x < end; ++x) {
+    const i64 it = value(x);
+    all.low = it < all.low ? it : all.low, all.high = it > all.high ? it : all.high;
+  }
+  return all;
+}
+// The same by all lanes of a warp.
+template <class Index, class Value>
+__device__ __forceinline__ span span_of_warp(Index first, Index end, const Value& value) {
+  const Index mine = first + (Index)(threadIdx.x % 32);
+  span all = {value(mine < end ? mine : first), 0};
+  all.high = all.low;
+  for (Index x = mine + 32; x < end; x += 32) {
+    const i64 it = value(x);
+    all.low = it < all.low ? it : all.low, all.high = it > all.high ? it : all.high;
+  }
+#pragma unroll
+  for (int lanes = 1; lanes < 32; lanes *= 2) {
+    const i64 low = __shfl_xor_sync(~0u, all.low, lanes), high = __shfl_xor_sync(~0u, all.high, lanes);
+    all.low = low < all.low ? low : all.low, all.high = high > all.high ? high : all.high;
+  }
+  return all;
+}
+// Of what rises or falls steadily between its first and its last.
+__device__ __forceinline__ span span_between(i64 first, i64 last) {
+  return first < last ? span{first, last} : span{last, first};
+}
+
+//@ verdict
+// Whether a condition holds for some pair of a query and a key of a tile, and whether for all. "Some" may be wrong, "all"
+// is not.
+struct verdict {
+  bool some, all;
+};
+__device__ __forceinline__ verdict unknown_verdict() { return {true, false}; }
+__device__ __forceinline__ verdict truth(const span& x) { return {x.high != 0, x.low != 0}; }
+__device__ __forceinline__ verdict both(verdict a, verdict b) { return {a.some && b.some, a.all && b.all}; }
+__device__ __forceinline__ verdict either(verdict a, verdict b) { return {a.some || b.some, a.all || b.all}; }
+__device__ __forceinline__ verdict inverted(verdict a) { return {!a.all, !a.some}; }
+__device__ __forceinline__ verdict less(const span& a, const span& b) { return {a.low < b.high, a.high < b.low}; }
+__device__ __forceinline__ verdict less_equal(const span& a, const span& b) { return {a.low <= b.high, a.high <= b.low}; }
+__device__ __forceinline__ verdict greater(const span& a, const span& b) { return less(b, a); }
+__device__ __forceinline__ verdict greater_equal(const span& a, const span& b) { return less_equal(b, a); }
+__device__ __forceinline__ verdict equal(const span& a, const span& b) {
+  return {a.low <= b.high && b.low <= a.high, a.low == b.high && b.low == a.high};
+}
+__device__ __forceinline__ verdict not_equal(const span& a, const span& b) { return inverted(equal(a, b)); }
+
+//@ for_each_visible
+// A warp calls use(number, all, last) for each tile of which `test` says that some key in it is visible, in order; for the
+// first one, as if not all were, where there is none.
+template <class Index, class Test, class Use>
+__device__ __forceinline__ void for_each_visible(Index tiles, const Test& test, const Use& use) {
+  Index waiting = 0;
+  bool all = false, any = false;
+#pragma unroll 1
+  for (Index first = 0; first < tiles; first += 32) {
+    const Index mine = first + (Index)(threadIdx.x % 32);
+    verdict seen = {false, false};
+    if (mine < tiles) seen = test(mine);
+    const u32 visible = __ballot_sync(~0u, seen.some), open = __ballot_sync(~0u, seen.all);
+#pragma unroll 1
+    for (u32 left = visible; left != 0; left &= left - 1) {
+      const int lane = __ffs(left) - 1;
+      if (any) use(waiting, all, false);
+      any = true, waiting = first + (Index)lane, all = (open >> lane & 1) != 0;
+    }
+  }
+  use(waiting, all, true);
+}
