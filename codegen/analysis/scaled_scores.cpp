@@ -39,9 +39,16 @@ ScaledScores scaled_scores(const Kernel& kernel, const AttendParts& parts, const
   return plain;
 }
 
+Region open_region(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks) {
+  std::vector<bool> given(kernel.body.size(), false);
+  given[static_cast<std::size_t>(parts.scores)] = true;
+  return needed(kernel, {masks.open}, given);
+}
+
 int score_cost(const Kernel& kernel, const AttendParts& parts) {
   int cost = 0;
-  for (const Region* region : {&parts.score_region, &parts.factor_region})
+  const Region open = open_region(kernel, parts, key_masks(kernel));
+  for (const Region* region : {&open, &parts.factor_region})
     for (InstrId id : *region) {
       const Instr& instr = kernel.instr(id);
       if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;

@@ -16,8 +16,11 @@ struct ScaledScores {
 /// Of the score where no mask hides it: a product in f32 by a literal above 0 that nothing but masks takes.
 ScaledScores scaled_scores(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks);
 
-/// Issue slots of a score and of what multiplies its weight, and how many are costly: fewer elements are unrolled, or
-/// fewer warpgroups share the registers.
+/// What computes the score where no mask hides it, from the product of queries and keys.
+Region open_region(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks);
+
+/// Issue slots of such a score and of what multiplies its weight, and how many are costly: fewer elements are unrolled,
+/// or fewer warpgroups share the registers.
 int score_cost(const Kernel& kernel, const AttendParts& parts);
 inline constexpr int kCostlyScore = 12;
 

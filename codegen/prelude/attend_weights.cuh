@@ -1,27 +1,31 @@
 // The softmax of a warpgroup of Attend kernels on sm_90a: its rows stay in registers, and weights become fragments of the
 // next product as they come. The loop around it is attend_wgmma.cuh.
 
+//@ masking
+// What tells which keys of a tile a query sees: a range of keys, a condition besides, or the score itself.
+enum class masking { by_ranges, by_conditions, by_scores };
+
 //@ weights make_weights
-// What generated code says of the weights. score(i, j, q k) times `scale` is s, and open_score the same where no mask
-// hides (`plain`: it is q k itself); the weight is exp(s - shift(i, maximum of s)), and factor(i, j, w) multiplies v.
-// `in_ranges`: a query sees the keys of a range, and score is not called.
-template <bool has_maximum_, bool plain_, bool in_ranges_, bool varies_, class Score, class OpenScore, class Shift,
-          class Weight, class Factor>
+// What generated code says of the weights. open_score(i, j, q k) times `scale` is s where no mask hides it (`plain`: it is
+// q k itself); the weight is exp(s - shift(i, maximum of s)), and factor(i, j, w) multiplies v. masked(i, j) is the
+// condition under which a query sees a key of its range, or masked(i, j, q k) the score with its masks.
+template <bool has_maximum_, bool plain_, bool varies_, masking by_, class Masked, class OpenScore, class Shift, class Weight,
+          class Factor>
 struct weights {
   static constexpr bool has_maximum = has_maximum_, shifted = has_maximum_, plain = plain_, varies = varies_;
-  static constexpr bool in_ranges = in_ranges_;
+  static constexpr masking by = by_;
   float scale;
-  Score score;
+  Masked masked;
   OpenScore open_score;
   Shift shift;
   Weight weight;
   Factor factor;
 };
-template <bool has_maximum, bool plain, bool in_ranges, bool varies, class Score, class OpenScore, class Shift, class Weight,
+template <bool has_maximum, bool plain, bool varies, masking by, class Masked, class OpenScore, class Shift, class Weight,
           class Factor>
-__device__ __forceinline__ weights<has_maximum, plain, in_ranges, varies, Score, OpenScore, Shift, Weight, Factor>
-make_weights(float scale, Score score, OpenScore open_score, Shift shift, Weight weight, Factor factor) {
-  return {scale, score, open_score, shift, weight, factor};
+__device__ __forceinline__ weights<has_maximum, plain, varies, by, Masked, OpenScore, Shift, Weight, Factor> make_weights(
+    float scale, Masked masked, OpenScore open_score, Shift shift, Weight weight, Factor factor) {
+  return {scale, masked, open_score, shift, weight, factor};
 }
 
 //@ weighted_rows
@@ -39,20 +43,38 @@ struct weighted_rows {
   static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Index (&i)[2], Index j0,
                                               Index j_limit, const KeysOf& keys_of) {
     j0 += (Index)(threadIdx.x % 4 * 2);
-    if constexpr (Weights::in_ranges) {
+    if constexpr (Weights::by == masking::by_scores) {
+#pragma unroll
+      for (int x = 0; x < tile_kv / 2; ++x) {
+        const Index j = j0 + (Index)(x / 4 * 8 + x % 2);
+        s[x] = j < j_limit ? weights.masked(i[x / 2 % 2], j, s[x]) : minus_infinity(0.0f);
+      }
+    } else {
       const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
       const Index first[2] = {upper.first - j0, lower.first - j0}, last[2] = {upper.last - j0, lower.last - j0};
+      // Conditions are bits, found by a loop: what they load and compute for a whole tile exceeds the registers.
+      u32 bits[(tile_kv + 63) / 64] = {};
+      if constexpr (Weights::by == masking::by_conditions) {
+#pragma unroll
+        for (int word = 0; word < (tile_kv + 63) / 64; ++word) {
+#pragma unroll 2
+          for (int y = 0; y < 32 && word * 64 + y * 2 < tile_kv; y += 4)
+#pragma unroll
+            for (int z = 0; z < 4; ++z) {
+              const Index column = (Index)(word * 64 + y * 2 + z % 2);
+              const Index j = j0 + column < j_limit ? j0 + column : j_limit - 1;  // without a branch around loads
+              const bool seen = weights.masked(i[z / 2], j);
+              bits[word] |= (u32)(seen & (column >= first[z / 2]) & (column < last[z / 2])) << (y + z);
+            }
+        }
+      }
 #pragma unroll
       for (int x = 0; x < tile_kv / 2; ++x) {
         const int r = x / 2 % 2;
         const Index column = (Index)(x / 4 * 8 + x % 2);
-        s[x] = column >= first[r] && column < last[r] ? weights.open_score(i[r], j0 + column, s[x]) : minus_infinity(0.0f);
-      }
-    } else {
-#pragma unroll
-      for (int x = 0; x < tile_kv / 2; ++x) {
-        const Index j = j0 + (Index)(x / 4 * 8 + x % 2);
-        s[x] = j < j_limit ? weights.score(i[x / 2 % 2], j, s[x]) : minus_infinity(0.0f);
+        const bool seen = Weights::by == masking::by_conditions ? (bits[x / 32] >> x % 32 & 1) != 0
+                                                                : column >= first[r] && column < last[r];
+        s[x] = seen ? weights.open_score(i[r], j0 + column, s[x]) : minus_infinity(0.0f);
       }
     }
   }

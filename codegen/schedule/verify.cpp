@@ -343,12 +343,13 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
 }
 
 // Scores or factors load, or draw, something for each key.
-bool reads_keys(const Kernel& kernel, const AttendParts& parts) {
+bool reads_keys(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks) {
   const auto reads = [&](InstrId id) {
     const Instr& instr = kernel.instr(id);
     return (instr.kind == InstrKind::load || instr.kind == InstrKind::random) && (instr.depends >> parts.j & 1) != 0;
   };
-  return std::any_of(parts.score_region.begin(), parts.score_region.end(), reads) ||
+  const Region open = open_region(kernel, parts, masks);
+  return std::any_of(open.begin(), open.end(), reads) ||
          std::any_of(parts.factor_region.begin(), parts.factor_region.end(), reads);
 }
 
@@ -385,13 +386,13 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.parts > 1 && 4 * schedule.tile_q * (wgmma_width(tiles) + 16) >
                                 2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))
     return "the sums of a tile exceed the memory of its keys and values";
-  if (consumers == 3 && (reads_keys(kernel, parts) || score_cost(kernel, parts) > kCostlyScore))
-    return "three warpgroups have no registers for a score that takes many";
   const KeyMasks masks = key_masks(kernel);
+  if (consumers == 3 && (reads_keys(kernel, parts, masks) || score_cost(kernel, parts) > kCostlyScore))
+    return "three warpgroups have no registers for a score that takes many";
   if (schedule.block_mask && tile_tests(kernel, masks).empty()) return "no mask tells tiles of keys apart";
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
-  const int beside = kOfOthers * (computed + !masks.complete() + 3 * reads_keys(kernel, parts) + bounded +
+  const int beside = kOfOthers * (computed + !masks.complete() + 2 * reads_keys(kernel, parts, masks) + bounded +
                                   !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3));
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
   if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > (consumers == 3   ? kMostOfThree

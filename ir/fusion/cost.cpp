@@ -16,6 +16,7 @@ constexpr double kTile = 128;  // rows or columns of a result that share one loa
 constexpr double kLoadSlots = 1;           // a vectorised load, for each element
 constexpr double kWholeGuardShare = 0.25;  // of a condition's price where it holds for whole vectors
 constexpr double kFragmentLoadSlots = 4;   // in the layout that tensor cores give a result
+constexpr double kFragmentRows = 2;        // of one thread, which share what does not vary along rows
 
 // How often a contraction's operand is loaded again: once for each tile along the axes that it does not vary along.
 double reloads(const Context& context, const Domain& domain, std::uint32_t depends) {
@@ -36,7 +37,10 @@ double points_along(const Context& context, const Domain& domain, std::uint32_t 
 // Instructions of one element's load: what does not run along the kernel's own innermost axis is no vector, and a
 // condition is computed with each.
 double slots_of_load(const CostModel& cost, const Cluster& cluster, const Layout& layout) {
-  if (cluster.holds_contraction()) return kFragmentLoadSlots;
+  if (cluster.holds_contraction()) {
+    const std::uint32_t row = axis_bits(cluster.domain, cluster.domain.kept - 2, cluster.domain.kept - 1);
+    return (depends_of(layout) & row) != 0 ? kFragmentLoadSlots : kFragmentLoadSlots / kFragmentRows;
+  }
   if (layout.empty()) return kLoadSlots;
   const int inner = layout.back().axis;
   if (inner == kGuarded) return cost.guarded_load_slots;

@@ -253,6 +253,8 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_80", .queries = 130, .keys = 1, .depth = 80, .width = 96},
       {.name = "f16_by_hand", .mask = Mask::causal, .by_hand = true, .alibi = true},
       {.name = "f16_added_lengths", .mask = Mask::added_lengths, .lse = true},
+      {.name = "f16_documents", .queries = 700, .keys = 700, .mask = Mask::documents},
+      {.name = "bf16_prefixes", .dtype = bf16, .depth = 128, .width = 128, .mask = Mask::prefixes, .lse = true},
       {.name = "f16_empty_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .lse = true},
       {.name = "f16_by_hand_nan", .queries = 200, .keys = 100, .mask = Mask::causal, .by_hand = true},
       {.name = "f16_loaded", .queries = 100, .keys = 90, .mask = Mask::loaded, .keys_transposed = true},

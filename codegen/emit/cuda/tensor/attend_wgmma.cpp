@@ -62,25 +62,40 @@ void emit_score(Writer& out, const AttentionText& a, const std::string& name, co
   out.close("};");
 }
 
+// "const auto visible = [&](int i, int s) -> bool { … };": what masks ask beside bounds.
+void emit_visible(Writer& out, const AttentionText& a) {
+  std::vector<InstrId> asked;
+  std::string text;
+  for (const MaskCondition& mask : a.masks.others) {
+    asked.push_back(mask.condition);
+    text +=
+        fmt::format("{}{}{}", text.empty() ? "" : " && ", mask.holds ? "" : "!", value_name(a.kernel, mask.condition));
+  }
+  out.open(fmt::format("const auto visible = [&]({0} {1}, {0} {2}) -> bool {{", a.index, axis_name(a, a.parts.i),
+                       axis_name(a, a.parts.j)));
+  define(out, a.kernel, needed(a.kernel, asked), a.names);
+  out.line(fmt::format("return {};", text));
+  out.close("};");
+}
+
 // "const auto with_weights = [&](u32 batch, const auto& use) { … use(weights, out); };"
 void emit_weights(Writer& out, const AttentionText& a, const ScaledScores& scaled) {
   const AttendParts& p = a.parts;
-  std::vector<bool> given(a.kernel.body.size(), false);
-  given[static_cast<std::size_t>(p.scores)] = true;
-  const Region open_region = needed(a.kernel, {a.masks.open}, given);
   const bool plain = scaled.value == p.scores;
-  const bool in_ranges = a.masks.complete();
+  const char* by = a.masks.complete() ? "by_ranges" : a.masks.exact ? "by_conditions" : "by_scores";
+  const char* masked = a.masks.complete() ? "0" : a.masks.exact ? "visible" : "score";
   out.open("const auto with_weights = [&](u32 batch, const auto& use) {");
   decode_batch(out, a.kernel, p.batch, "batch");
-  if (!in_ranges) emit_score(out, a, "score", p.score_region, scaled, p.score);
-  emit_score(out, a, "open_score", open_region, scaled, a.masks.open);
+  if (!a.masks.exact) emit_score(out, a, "score", p.score_region, scaled, p.score);
+  if (a.masks.exact && !a.masks.complete()) emit_visible(out, a);
+  emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open);
   emit_shift(out, a);
   emit_weight(out, a);
   emit_factor(out, a);
-  out.line(fmt::format("const auto weights = make_weights<{}, {}, {}, {}>({}, {}, open_score, shift, weight, factor);",
-                       p.maximum >= 0, plain, in_ranges, !p.key_factors.empty(),
-                       literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32),
-                       in_ranges ? "open_score" : "score"));
+  out.line(fmt::format(
+      "const auto weights = make_weights<{}, {}, {}, masking::{}>({}, {}, open_score, shift, weight, factor);",
+      p.maximum >= 0, plain, !p.key_factors.empty(), by,
+      literal(ir::Scalar(static_cast<double>(scaled.scale)), DType::f32), masked));
   emit_attention_result(out, a);
   out.line("use(weights, out);");
   out.close("};");
