@@ -1,8 +1,10 @@
 // tenon explain: the plan, what each kernel is predicted to cost, and why there are not fewer.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "codegen/analysis/mask_text.h"
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
@@ -70,6 +72,26 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   return times;
 }
 
+// "kernel 1 masks:" and a line for each, of every attention that has some.
+std::string explain_masks(const ExplainArguments& arguments, const ir::Plan& plan, const Options& options) {
+  const auto is_attend = [](const ir::Group& group) { return group.kernel_class == ir::KernelClass::attend; };
+  if (std::none_of(plan.groups.begin(), plan.groups.end(), is_attend)) return "";
+  const codegen::Target target = src::open_backend(arguments.compile.target, options)->target();
+  const codegen::Specialization specialization = codegen::unspecialized(plan);
+  std::string text;
+  for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+    const ir::Group& group = plan.groups[i];
+    if (!is_attend(group) || codegen::writes_nothing(plan, static_cast<int>(i), specialization.symbols)) continue;
+    codegen::Kernel kernel = codegen::lower(plan, static_cast<int>(i), specialization, target);
+    kernel.schedule = codegen::choose_schedule(kernel, target);
+    std::vector<std::string> names;
+    for (ir::ValueId value : group.inputs) names.push_back(ir::display_name(plan.graph, value));
+    const std::vector<std::string> masks = codegen::mask_texts(kernel, names);
+    if (!masks.empty()) text += fmt::format("kernel {} masks:\n  {}\n", i, fmt::join(masks, "\n  "));
+  }
+  return text.empty() ? "" : text + "\n";
+}
+
 int explain(const ExplainArguments& arguments) {
   Options options = arguments.compile.options();
   const ir::Graph graph = ir::read_file(arguments.compile.file);
@@ -77,9 +99,9 @@ int explain(const ExplainArguments& arguments) {
   const ir::Plan plan = src::plan(graph, arguments.compile.target, options);
   std::vector<double> measured_us;
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
-  write_output("-", arguments.json
-                        ? as_json(plan, measured_us).dump(2) + "\n"
-                        : ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" + ir::explain(plan));
+  write_output("-", arguments.json ? as_json(plan, measured_us).dump(2) + "\n"
+                                   : ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" +
+                                         explain_masks(arguments, plan, options) + ir::explain(plan));
   return fine;
 }
 

@@ -44,6 +44,27 @@ TEST_F(Cli, ExplainGivesTheRuleOfACut) {
             "different-reduced-axes");
 }
 
+// Of each mask whether it bounds the keys, is asked of tiles, or of each score.
+TEST_F(Cli, ExplainSaysWhatMasksDo) {
+  const std::string graph = file("masks.tn", R"(graph masks(
+  q: bf16[2, 16, 2048, 64], k: bf16[2, 16, 2048, 64], v: bf16[2, 16, 2048, 64], document: i32[2048], last: i32[2]
+) {
+  j = iota(shape=[2048], dtype=i32)
+  same = equal(reshape(document, shape=[2048, 1]), document)
+  known = less_equal(j, reshape(last, shape=[2, 1, 1, 1]))
+  s = matmul(q, transpose(k, perm=[0, 1, 3, 2]), dtype=f32)
+  y = matmul(cast(softmax(where(same, where(known, s, -inf), -inf)), dtype=bf16), v)
+  return y
+}
+)");
+  const std::string bound = "kernel 0 masks:\n  key <= (a number of last): no key behind it is read\n";
+  const std::string on = tenon("explain --target sm_90a " + graph).text;
+  EXPECT_TRUE(contains(on, bound + "  equal of document: asked of tiles of ")) << on;
+  const std::string off = tenon("explain --target sm_90a --disable block_mask " + graph).text;
+  EXPECT_TRUE(contains(off, bound + "  equal of document: asked of each score ")) << off;
+  EXPECT_FALSE(contains(tenon("explain --target sm_90a " + gelu()).text, "masks")) << "there is no attention";
+}
+
 // Two small kernels that share nothing, one too large to go with them, and what the switch does.
 TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
   if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
