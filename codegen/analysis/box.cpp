@@ -12,26 +12,22 @@ constexpr std::size_t kMostDimensions = 4;     // that the prelude's copies take
 constexpr std::int64_t kMostExtent = 1 << 30;  // coordinates are 31 bits, beside a tile's size
 constexpr int kOfOneRow = 64;                  // elements to a next row, where there is one row
 
-bool is_plain(const Index& index) {
-  return std::all_of(index.terms().begin(), index.terms().end(),
-                     [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
-}
-
 }  // namespace
 
-std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
-                                    std::string& why_not) {
+std::optional<BoxAccess> paged_box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
+                                          std::string& why_not) {
   const auto refuse = [&](const char* why) {
     why_not = why;
     return std::nullopt;
   };
   const Instr& load = kernel.instr(part.value);
-  if (load.kind != InstrKind::load || part.region.size() != 1) return refuse("an operand is computed on its way");
+  if (load.kind != InstrKind::load) return refuse("an operand is computed on its way");
   if (!load.access.guards.empty()) return refuse("an operand is guarded");
-  const Index& offset = load.access.offset;
-  if (!is_plain(offset)) return refuse("an operand's rows are no plain function of the loops");
-  const auto stride = [&](int axis) { return offset.coefficient(axis).value_or(Dim(0)); };
-  BoxAccess box{load.access.operand, offset.constant(), {}, {}, {}, stride(part.depth).is(1)};
+  const bool along_depth = load.access.offset.coefficient(part.depth).value_or(Dim(0)).is(1);
+  const auto offset = paged_offset(kernel, load.access.offset, along_depth ? part.outer : part.depth, batch);
+  if (!offset) return refuse("an operand's rows are no plain function of the loops");
+  const auto stride = [&](int axis) { return offset->within.coefficient(axis).value_or(Dim(0)); };
+  BoxAccess box{load.access.operand, offset->within.constant(), {}, {}, {}, along_depth, offset->page};
   if (!box.along_depth && !stride(part.outer).is(1)) return refuse("no axis of an operand's tile is contiguous");
   const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
   const auto begin = [&](int axis) {
@@ -41,6 +37,7 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
   };
   begin(box.along_depth ? part.depth : part.outer);
   begin(box.along_depth ? part.outer : part.depth);
+  if (box.page && box.page->rows > 0) box.extents.back() = Dim(box.page->rows);
   for (auto axis = batch.rbegin(); axis != batch.rend(); ++axis) {
     if (stride(*axis).is(0) || extent(*axis).is(1)) continue;
     const bool as_one = box.axes.size() > 2 && stride(*axis) == box.strides.back() * box.extents.back();
@@ -51,7 +48,12 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
     box.axes.back().insert(box.axes.back().begin(), *axis);
     box.extents.back() = box.extents.back() * extent(*axis);
   }
-  if (box.axes.size() > kMostDimensions) return refuse("an operand has more than two axes of batches");
+  if (box.page) {
+    box.axes.emplace_back();
+    box.extents.push_back(box.page->count);
+    box.strides.push_back(box.page->stride);
+  }
+  if (box.axes.size() > kMostDimensions) return refuse("an operand has more than two axes of batches, pages included");
   const auto bytes = element_bytes(kernel, load.access);
   const auto aligned = [&](const Dim& elements) {
     const int whole = static_cast<int>(16 / bytes);
@@ -70,14 +72,24 @@ std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& par
   return box;
 }
 
+std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
+                                    std::string& why_not) {
+  auto box = paged_box_access(kernel, part, batch, why_not);
+  if (!box || !box->page) return box;
+  why_not = "an operand is gathered";
+  return std::nullopt;
+}
+
+std::string why_not_stored(const Kernel& kernel, const BoxAccess& box, DType element) {
+  const DType stored = kernel.operands[static_cast<std::size_t>(box.operand)].dtype;
+  const bool both_f8 = is_f8(stored) && is_f8(element);  // of both kinds beside each other
+  return stored == element || both_f8 ? "" : "an operand is not stored as it is multiplied";
+}
+
 std::string why_not_boxed(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch, DType element) {
   std::string why_not;
   const auto box = box_access(kernel, part, batch, why_not);
-  if (!box) return why_not;
-  const DType stored = kernel.operands[static_cast<std::size_t>(box->operand)].dtype;
-  if (stored != element && !(is_f8(stored) && is_f8(element)))  // of both kinds of f8 beside each other
-    return "an operand is not stored as it is multiplied";
-  return why_not;
+  return box ? why_not_stored(kernel, *box, element) : why_not;
 }
 
 }  // namespace tenon::codegen

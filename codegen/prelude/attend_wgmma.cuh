@@ -7,13 +7,13 @@
 // `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 64 elements
 // side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
-// `block_mask`: the warp that asks for tiles of keys tests which of them are visible.
+// `block_mask`: the warp that asks for tiles of keys tests which of them are visible. `pages`: a table says where boxes are.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, bool turns_, int parts_,
-          bool block_mask_>
+          bool block_mask_, bool pages_ = false>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_, stages = stages_;
-  static constexpr bool turns = turns_, block_mask = block_mask_;
+  static constexpr bool turns = turns_, block_mask = block_mask_, pages = pages_;
   static constexpr int parts = parts_;
   static constexpr int tile_q = 64 * consumers, panels_d = (depth + 63) / 64, panels_e = (width + 63) / 64;
   static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128;
@@ -56,7 +56,8 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
                                              const EachVisible& each_visible, const WithWeights& with_weights, u32 batches, u32 together, Index i_limit,
                                              Index j_limit, Index e_limit) {
   constexpr int stages = Tiles::stages, consumers = Tiles::consumers, tile_kv = Tiles::tile_kv;
-  constexpr int of_consumer = consumers > 1 && sizeof(Index) > 4 ? 8 : 0;  // registers that the producer's addresses take
+  // Registers that the producer's addresses take.
+  constexpr int of_consumer = consumers > 1 && (sizeof(Index) > 4 || Tiles::pages) ? 8 : 0;
   unsigned char* const queries = shared;
   unsigned char* const keys = queries + Tiles::bytes_q;
   unsigned char* const values = keys + stages * Tiles::bytes_k;

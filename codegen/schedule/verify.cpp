@@ -342,6 +342,15 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   return {};
 }
 
+// Queries, keys or values lie where a table says.
+bool has_pages(const Kernel& kernel, const AttendParts& parts) {
+  const auto is_paged = [&](const OperandPart& part) {
+    Reason why;
+    return paged_box_access(kernel, part, parts.batch, why)->page.has_value();
+  };
+  return is_paged(parts.q) || is_paged(parts.k) || is_paged(parts.v);
+}
+
 // Scores or factors load, or draw, something for each key.
 bool reads_keys(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks) {
   const auto reads = [&](InstrId id) {
@@ -351,6 +360,21 @@ bool reads_keys(const Kernel& kernel, const AttendParts& parts, const KeyMasks& 
   const Region open = open_region(kernel, parts, masks);
   return std::any_of(open.begin(), open.end(), reads) ||
          std::any_of(parts.factor_region.begin(), parts.factor_region.end(), reads);
+}
+
+// Of queries, keys and values.
+Reason verify_boxes(const AttendSchedule& schedule, const Kernel& kernel, const AttendParts& parts, DType element) {
+  for (const OperandPart* part : {&parts.q, &parts.k, &parts.v}) {
+    Reason why;
+    const auto box = paged_box_access(kernel, *part, parts.batch, why);
+    if (!box) return why;
+    if (why = why_not_stored(kernel, *box, element); !why.empty()) return why;
+    if (box->along_depth != (part != &parts.v)) return "queries and keys lie along d, values along e";
+    if (box->extents.front().bounds(kernel.symbols).min < 1) return "boxes have an element";
+    why = why_not_tiled(box->page, part == &parts.q ? schedule.tile_q : schedule.tile_kv);
+    if (!why.empty()) return why;
+  }
+  return {};
 }
 
 // Of a main loop of warpgroups (codegen/prelude/attend_wgmma.cuh).
@@ -364,22 +388,13 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   const AttendTiles tiles = attend_tiles(kernel, parts, target);
   if (!tiles.element.tensor_cores) return "warpgroups multiply queries, keys and values of f16 or bf16";
   if (!weights_are_exponentials(kernel, parts)) return "weights are exponentials of f32";
-  for (const OperandPart* part : {&parts.q, &parts.k, &parts.v}) {
-    Reason why = why_not_boxed(kernel, *part, parts.batch, tiles.element.dtype);
-    if (!why.empty()) return why;
-    if (box_access(kernel, *part, parts.batch, why)->along_depth != (part != &parts.v))
-      return "queries and keys lie along d, values along e";
-    if (kernel.axes[static_cast<std::size_t>(part->depth == parts.d ? parts.d : parts.e)]
-            .extent.bounds(kernel.symbols)
-            .min < 1)
-      return "boxes have an element";
-  }
   const int consumers = schedule.tile_q / 64;
   if (schedule.tile_q % 64 != 0 || consumers < 1 || consumers > 3)
     return "one to three warpgroups have 64 queries each";
   if (schedule.turns && consumers < 2) return "warpgroups that take turns are several";
   if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeysOfTile)
     return "keys come in sixteens, up to 256";
+  if (Reason why = verify_boxes(schedule, kernel, parts, tiles.element.dtype); !why.empty()) return why;
   if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "the keys of a tile have one to eight parts";
   if (schedule.parts > 1 && !target.may.clusters) return "blocks that divide keys are a cluster";
@@ -392,8 +407,10 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.block_mask && tile_tests(kernel, masks).empty()) return "no mask tells tiles of keys apart";
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
+  // The producer has more of the others' registers.
+  const bool lent = (consumers == 3 || schedule.block_mask) && (kernel.wide_index || has_pages(kernel, parts));
   const int beside = kOfOthers * (computed + !masks.complete() + 2 * reads_keys(kernel, parts, masks) + bounded +
-                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3));
+                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent);
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
   if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > (consumers == 3   ? kMostOfThree
                                                                                : consumers == 2 ? kMostOfTwo

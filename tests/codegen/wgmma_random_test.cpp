@@ -1,6 +1,6 @@
 // Random products of warpgroups on the host: kernels, schedules that are legal for them, sizes, and orders in which
-// threads run, copies land and tensor cores multiply; and those that random graphs have.
-//   TENON_RANDOM_COUNT   how many kernels, and how many graphs; default 12 and 8
+// threads run, copies land and tensor cores multiply; those that random graphs have; and attention over pages.
+//   TENON_RANDOM_COUNT   how many kernels, graphs and attentions; default 12, 8 and 8
 //   TENON_RANDOM_SEED    the first seed; default: from the clock
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <random>
 
 #include "codegen/lower/parts.h"
+#include "tests/codegen/paged_attention.h"
 #include "tests/codegen/wgmma_on_host.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/scheduled_kernel.h"
@@ -182,6 +183,57 @@ TEST(RandomWarpgroups, MultiplyInGraphs) {
     ADD_FAILURE() << fmt::format("TENON_RANDOM_SEED={} differs: {}\nat its smallest:\n{}", seed, verdict.difference,
                                  report(small, check(small).difference));
   }
+}
+
+PagedCase random_pages(Draw& draw) {
+  PagedCase c{.name = "pages"};
+  c.dtype = draw.one_of({DType::f16, DType::bf16}), c.index = draw.one_of({DType::i32, DType::i64});
+  c.sequences = 1 + draw.up_to(2), c.heads = 1 + draw.up_to(2), c.group = 1 + draw.up_to(3);
+  c.queries = draw.one_of<std::int64_t>({1, 1, 3, 70, 130});
+  c.rows = draw.one_of<std::int64_t>({8, 16, 24, 32, 48, 64, 96, 128, 256});
+  c.pages = 1 + draw.up_to(300 / c.rows);
+  c.keys = draw.flip() ? 0 : 2 + draw.up_to(c.rows * c.pages - 2);
+  c.depth = draw.one_of<std::int64_t>({32, 40, 64, 64, 128});
+  c.heads_first = draw.flip(), c.two_tables = draw.flip();
+  c.causal = draw.up_to(2) == 0, c.symbols = draw.up_to(2) == 0;
+  return c;
+}
+
+// Nothing for what is no attention, or of pages that no tile fits.
+std::optional<codegen::Schedule> legal_attention(const Kernel& kernel, const codegen::Target& target, Draw& draw) {
+  constexpr int kMostDraws = 1000;
+  if (kernel.kernel_class != ir::KernelClass::attend) return std::nullopt;
+  for (int i = 0; i < kMostDraws; ++i) {
+    codegen::AttendSchedule schedule;
+    schedule.loop = codegen::MainLoop::wgmma;
+    schedule.tile_q = draw.one_of({64, 64, 128, 192});
+    schedule.tile_kv = draw.one_of({16, 32, 48, 64, 96, 128});
+    schedule.turns = draw.flip();
+    schedule.stages = 1 + static_cast<int>(draw.up_to(3));
+    schedule.parts = draw.one_of({1, 1, 2, 3, 4});
+    if (verify(schedule, kernel, target).empty()) return schedule;
+  }
+  return std::nullopt;
+}
+
+TEST(RandomWarpgroups, AttendToPages) {
+  Options options = default_options();
+  options.cache = false;  // every graph is new
+  const std::uint64_t first = first_seed(), count = setting("TENON_RANDOM_COUNT", 8);
+  std::uint64_t attentions = 0;
+  for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+    Draw draw(seed);
+    const PagedCase c = random_pages(draw);
+    SCOPED_TRACE(fmt::format("TENON_RANDOM_SEED={}: {}", seed, paged_text(c)));
+    const auto find = [&](const Kernel& kernel) {
+      const auto found = legal_attention(kernel, hopper(), draw);
+      attentions += found ? 1 : 0;
+      return found;
+    };
+    const Verdict verdict = check_with_schedules(paged_case(c, seed), "hopper_on_host", options, find);
+    EXPECT_TRUE(verdict.same) << verdict.difference;
+  }
+  EXPECT_GT(attentions, 0U);
 }
 
 }  // namespace

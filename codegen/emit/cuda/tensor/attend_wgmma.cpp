@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "codegen/analysis/box.h"
 #include "codegen/analysis/scaled_scores.h"
 #include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/tensor/attend_boxes.h"
 #include "codegen/emit/cuda/tensor/attention.h"
 #include "codegen/emit/cuda/tensor/block_mask.h"
 #include "codegen/emit/cuda/tensor/product.h"
@@ -15,29 +15,11 @@
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "codegen/kernel/uses.h"
-#include "ir/graph/check.h"
 
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kPanel = 64;                // elements of a line of 128 bytes
 constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are walked at once
-
-// "const auto load_k = [&](unsigned char* to, arrival* full, u32 batch, int j) { … };": panels of 64 elements of each
-// of `lines` lines.
-void emit_load(Writer& out, const AttentionText& a, const std::string& name, int map, const BoxAccess& access,
-               int lines, int width) {
-  const std::string& line = axis_name(a, access.axes[1].front());
-  out.open(fmt::format("const auto load_{} = [&](unsigned char* to, arrival* full, u32 batch, {} {}) {{", name, a.index,
-                       line));
-  decode_batch(out, a.kernel, a.parts.batch, "batch");
-  out.unrolled("panel", (width + kPanel - 1) / kPanel);
-  std::string text = fmt::format("copy_box(to + panel * {}, map{}, full, panel * {}", lines * 2 * kPanel, map, kPanel);
-  for (std::size_t i = 1; i < access.axes.size(); ++i) text += ", " + box_coordinate(a.kernel, access.axes[i]);
-  out.line(text + ");");
-  out.close();
-  out.close("};");
-}
 
 // The score's function with the constant left to the exponential: the value that has it is that without.
 void emit_score(Writer& out, const AttentionText& a, const std::string& name, const Region& region,
@@ -151,16 +133,11 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   join_stream(out, target);
   out.line("extern __shared__ __align__(1024) unsigned char shared[];");
   LaunchRule launch;
-  const auto load = [&](const std::string& name, const OperandPart& part, int lines, int width) {
-    std::string why_not;
-    const auto box = box_access(kernel, part, p.batch, why_not);
-    TENON_CHECK(box, why_not);
-    emit_load(out, a, name, static_cast<int>(launch.tensor_maps.size()), *box, lines, width);
-    launch.tensor_maps.push_back(tensor_map(kernel, *box, lines));
-  };
-  load("q", p.q, schedule.tile_q, a.tiles.depth);
-  load("k", p.k, schedule.tile_kv, a.tiles.depth);
-  load("v", p.v, schedule.tile_kv, wgmma_width(a.tiles));
+  bool pages = false;
+  for (const BoxedTile& tile :
+       {BoxedTile{"q", p.q, schedule.tile_q, a.tiles.depth}, BoxedTile{"k", p.k, schedule.tile_kv, a.tiles.depth},
+        BoxedTile{"v", p.v, schedule.tile_kv, wgmma_width(a.tiles)}})
+    pages |= emit_load(out, a, tile, launch);
   const DType type = a.tiles.element.dtype;
   emit_product(out, {.name = "multiply_scores", .a = type, .b = type, .columns = schedule.tile_kv});
   emit_product(out, {.name = "multiply_values",
@@ -174,9 +151,9 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   emit_weights(out, a, scaled);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}>;", storage_type(type),
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       schedule.turns, schedule.parts, schedule.block_mask));
+                       schedule.turns, schedule.parts, schedule.block_mask, pages ? ", true" : ""));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
                        in_pairs(a) && schedule.parts == 1, a.index));
   out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});",
