@@ -40,9 +40,8 @@ ContractSchedule expect_pair(const std::string& text, const Bindings& bindings =
   options.cache = false;
   const Verdict verdict =
       check_with_schedules(c, "hopper_on_host", options, [&](const Kernel& kernel) -> std::optional<codegen::Schedule> {
-        const auto* chosen = std::get_if<ContractSchedule>(&kernel.schedule);
         const codegen::Schedule other = codegen::parse_schedule("contract loop=wgmma tile_k=64 products=2 " + fields);
-        if (fields.empty() || chosen == nullptr) return std::nullopt;
+        if (fields.empty() || kernel.kernel_class != ir::KernelClass::contract) return std::nullopt;
         EXPECT_EQ(verify(other, kernel, backend_of("hopper_on_host")->target()), "");
         return other;
       });

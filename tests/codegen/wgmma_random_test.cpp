@@ -99,7 +99,7 @@ ContractSchedule random_schedule(Draw& draw) {
 // Nothing for what warpgroups do not multiply.
 std::optional<codegen::Schedule> legal_schedule(const Kernel& kernel, const codegen::Target& target, Draw& draw) {
   constexpr int kMostDraws = 100000;  // where threads bring an operand, one schedule of some 250 is legal
-  if (!std::holds_alternative<ContractSchedule>(kernel.schedule)) return std::nullopt;
+  if (kernel.kernel_class != ir::KernelClass::contract) return std::nullopt;
   const int products = codegen::contract_parts(kernel).products();
   for (int i = 0; i < kMostDraws; ++i) {
     ContractSchedule schedule = random_schedule(draw);
