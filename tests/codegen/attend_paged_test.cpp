@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
@@ -92,6 +94,43 @@ TEST(PagedAttention, SizesAreSymbols) {
   expect_paged({.name = "pages", .symbols = true}, "tile_kv=64");
   for (const std::int64_t keys : {96, 70})
     expect_paged({.name = "keys", .rows = 16, .pages = 7, .keys = keys, .symbols = true}, "tile_kv=64");
+}
+
+// As a server has them: sequences of different lengths, which a mask hides behind their ends.
+TEST(PagedAttention, SequencesHaveLengths) {
+  const ir::Graph graph = ir::parse(
+      R"(graph served(q: bf16[3, 8, 1, 64], k: bf16[20, 16, 2, 64], v: bf16[20, 16, 2, 64], t: i32[3, 6], n: i32[3]) {
+        keys = transpose(reshape(take(k, t), shape=[3, 96, 2, 64]), perm=[0, 2, 1, 3])
+        values = transpose(reshape(take(v, t), shape=[3, 96, 2, 64]), perm=[0, 2, 1, 3])
+        valid = less(iota(shape=[96], dtype=i32), reshape(n, shape=[3, 1, 1, 1]))
+        y = attention(q, keys, values, where(valid, full(shape=[], value=0, dtype=f32), -inf))
+        return y
+      })");
+  RandomCase c{graph, {}, random_inputs(graph, {}, 7), {}};
+  for (std::int64_t sequence = 0; sequence < 3; ++sequence)
+    ir::set_integer(c.inputs[4], sequence, std::array{70, 1, 96}[static_cast<std::size_t>(sequence)]);
+  for (std::int64_t at = 0; at < 18; ++at) ir::set_integer(c.inputs[3], at, at * 7 % 20);
+  expect_same(c, "tile_kv=32 parts=2 stages=3");
+  expect_same(c, "tile_kv=64");
+}
+
+// Tiles that a mask hides are asked for by nobody, and the pages of others are found as before.
+TEST(PagedAttention, TilesThatNobodySeesAreSkipped) {
+  const ir::Graph graph = ir::parse(
+      R"(graph documents(q: f16[2, 40, 64], k: f16[20, 16, 64], v: f16[20, 16, 64], t: i64[14], of: i32[40], in: i32[220]) {
+        keys = slice(reshape(take(k, t), shape=[1, 224, 64]), axis=[1], start=[0], stop=[220])
+        values = slice(reshape(take(v, t), shape=[1, 224, 64]), axis=[1], start=[0], stop=[220])
+        same = equal(reshape(of, shape=[40, 1]), in)
+        y = attention(q, broadcast_to(keys, shape=[2, 220, 64]), broadcast_to(values, shape=[2, 220, 64]),
+                      where(same, full(shape=[], value=0, dtype=f32), -inf))
+        return y
+      })");
+  RandomCase c{graph, {}, random_inputs(graph, {}, 7), {}};
+  for (std::int64_t at = 0; at < 14; ++at) ir::set_integer(c.inputs[3], at, at * 7 % 20);
+  for (std::int64_t at = 0; at < 40; ++at) ir::set_integer(c.inputs[4], at, 1 + at / 39);
+  for (std::int64_t at = 0; at < 220; ++at) ir::set_integer(c.inputs[5], at, at / 70);
+  expect_same(c, "tile_kv=32 block_mask");
+  expect_same(c, "tile_kv=64 block_mask parts=2 stages=3");
 }
 
 // A sequence may have one page of any length, and queries may be gathered alike.
