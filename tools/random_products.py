@@ -7,54 +7,16 @@ TENON is the `tenon` program. The graphs are written into FOLDER as product_SEED
 `tenon bench --check`, 20 to a process. What failed or differed is printed with its graph's file. Nothing is begun after S
 seconds. Exit code 1 when a graph failed or differed.
 """
-import argparse
-import concurrent.futures
-import os
-import random
-import subprocess
 import sys
-import time
 
-EACH = 20           # graphs of one process
-LIMIT = 240         # seconds of one process
+import random_checks
+from random_checks import extent, shape_text
+
 MOST_FLOPS = 2**25  # multiplications of one product: the interpreter's time
 
 
-def extent(draw, most):
-    """An extent up to `most`: small, of whole vectors, of whole tiles, beside one, or any."""
-    kind = draw.randrange(5)
-    if kind == 0:
-        return draw.randint(1, min(40, most))
-    if kind == 1:
-        return 8 * draw.randint(1, max(1, most // 8))
-    if kind == 2:
-        return 64 * draw.randint(1, max(1, most // 64))
-    if kind == 3:
-        return max(1, 64 * draw.randint(1, max(1, most // 64)) + draw.choice((-1, 1, 3)))
-    return draw.randint(1, most)
-
-
-def shape_text(shape):
-    return "[" + ", ".join(map(str, shape)) + "]"
-
-
-class Product:
-    """The text of one graph: y = epilogue(prologue(a) @ prologue(b))."""
-
-    def __init__(self, seed):
-        self.draw = random.Random(seed)
-        self.inputs, self.lines = [], []
-        self.text = self.write(seed)
-
-    def input(self, dtype, shape):
-        name = f"x{len(self.inputs)}"
-        self.inputs.append(f"{name}: {dtype}{shape_text(shape)}")
-        return name
-
-    def line(self, text):
-        name = f"v{len(self.lines)}"
-        self.lines.append(f"  {name} = {text}")
-        return name
+class Product(random_checks.Graph):
+    """y = epilogue(prologue(a) @ prologue(b))."""
 
     def operand(self, dtype, shape):
         """An operand of that shape: as it lies, seen transposed, a part of something larger, backwards, or computed."""
@@ -87,7 +49,7 @@ class Product:
             value = self.line(f"mul({value}, {self.input(dtype, (shape[-1],))})")
         return value
 
-    def write(self, seed):
+    def write(self):
         draw = self.draw
         dtype = draw.choice(("bf16", "bf16", "f16", "f32", "f8e4m3", "f8e5m2"))
         of_f8 = dtype.startswith("f8")
@@ -126,56 +88,8 @@ class Product:
                 scaled = self.line(f"matmul({a}, {self.operand(dtype, (k, n))})")
                 y = self.line(f"mul(sigmoid({y}), {scaled})")
         outputs = list(dict.fromkeys([*outputs, y]))
-        head = f"graph product_{seed}({', '.join(self.inputs)}) {{\n"
-        return head + "\n".join(self.lines) + f"\n  return {', '.join(outputs)}\n}}\n"
-
-
-def check(asked, files):
-    """Names of those that failed, each with the reason."""
-    out = files[0] + ".json"
-    command = [asked.tenon, "bench", *files, "--check", "--target", asked.target, "--seconds", "0.001", "-o", out]
-    try:
-        run = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
-        code, said = run.returncode, (run.stdout + run.stderr)[-1500:]
-    except subprocess.TimeoutExpired:
-        code, said = -1, f"no end after {LIMIT} s"
-    if code == 0:
-        return []
-    if len(files) == 1:
-        return [(files[0], said)]
-    return [found for file in files for found in check(asked, [file])]
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tenon", metavar="TENON")
-    parser.add_argument("folder", metavar="FOLDER")
-    parser.add_argument("--count", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
-    parser.add_argument("--target", default="cuda")
-    parser.add_argument("--jobs", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    asked = parser.parse_args()
-    os.makedirs(asked.folder, exist_ok=True)
-    files = []
-    for seed in range(asked.seed, asked.seed + asked.count):
-        files.append(os.path.join(asked.folder, f"product_{seed}.tn"))
-        with open(files[-1], "w") as out:
-            out.write(Product(seed).text)
-    stop, ran, failed = time.monotonic() + asked.seconds, 0, []
-
-    def batch(some):
-        return (len(some), check(asked, some)) if time.monotonic() < stop else (0, [])
-
-    with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
-        for done, found in pool.map(batch, [files[i:i + EACH] for i in range(0, len(files), EACH)]):
-            ran += done
-            failed += found
-            for file, said in found:
-                print(f"FAILED {file}\n{open(file).read()}{said}", flush=True)
-    print(f"products from seed {asked.seed}: {ran} checked, {len(failed)} failed")
-    return bool(failed) or ran == 0
+        return self.text(outputs)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(random_checks.main(__doc__, "product", lambda seed: Product("product", seed).write()))

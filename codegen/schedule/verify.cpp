@@ -273,6 +273,10 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
       4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
     return "the sums of a tile exceed the memory of its stages";
   if (by_threads && schedule.stages < 4) return "threads bring operands four stages ahead";
+  // A stage is told of when copies of the second behind it have begun; none is free before the second warpgroup begins.
+  constexpr int kCopiesUnderWay = 2;
+  if (by_threads && schedule.lead + kCopiesUnderWay > schedule.stages)
+    return "threads copy two stages ahead of those that one warpgroup is ahead by";
   const bool b_along_depth = along_depth(schedule.feed_b, parts.b);
   if (parts.second && along_depth(schedule.feed_b, parts.second->b) != b_along_depth)
     return "the matrices of a pair lie alike in a tile";
