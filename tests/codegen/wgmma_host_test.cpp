@@ -61,6 +61,19 @@ TEST(Warpgroups, TakeTurns) {
   expect_product(c, "tile_m=128 tile_n=32 turns stages=4");
 }
 
+// Threads tell of a stage two copies later; with as many stages as those and the lead nobody waits for ever.
+TEST(Warpgroups, ThreadsCopyBesideALead) {
+  MatmulCase c = any_size(2, 2);
+  c.name = "lead";
+  c.bindings = {{{"b", 1}, {"m", 200}, {"n", 130}, {"k", 702}}};
+  expect_product(c, "tile_m=128 tile_n=64 feed_a=threads feed_b=threads stages=5 lead=3");
+  expect_product(c, "tile_m=128 tile_n=64 feed_a=threads feed_b=threads producers=2 stages=4 lead=2");
+  EXPECT_EQ(verify(codegen::parse_schedule("contract loop=wgmma tile_m=128 tile_n=64 tile_k=64 feed_a=threads "
+                                           "feed_b=threads stages=4 lead=3"),
+                   matmul_kernel(c, hopper()), hopper()),
+            "threads copy two stages ahead of those that one warpgroup is ahead by");
+}
+
 TEST(Warpgroups, ShareATileInThrees) {
   MatmulCase c = any_size(8, 8);
   c.name = "threes";
