@@ -38,7 +38,9 @@ std::optional<BoxAccess> paged_box_access(const Kernel& kernel, const OperandPar
   begin(box.along_depth ? part.depth : part.outer);
   begin(box.along_depth ? part.outer : part.depth);
   if (box.page && box.page->rows > 0) box.extents.back() = Dim(box.page->rows);
-  for (auto axis = batch.rbegin(); axis != batch.rend(); ++axis) {
+  std::vector<int> inner_first = batch;  // as they lie, in whatever order they are walked
+  std::sort(inner_first.rbegin(), inner_first.rend());
+  for (auto axis = inner_first.begin(); axis != inner_first.end(); ++axis) {
     if (stride(*axis).is(0) || extent(*axis).is(1)) continue;
     const bool as_one = box.axes.size() > 2 && stride(*axis) == box.strides.back() * box.extents.back();
     if (!as_one) {

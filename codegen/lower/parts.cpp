@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "codegen/kernel/uses.h"
@@ -121,6 +122,23 @@ ContractParts contract_parts(const Kernel& kernel) {
   return parts;
 }
 
+namespace {
+
+// Batches that read the same beside scores lie next to each other, and find it in the caches: the axes along which it
+// varies come first.
+void order_batch(const Kernel& kernel, AttendParts& parts) {
+  std::uint64_t read = 0;  // the axes along which something varies that is read for each score
+  for (const Region* region : {&parts.score_region, &parts.factor_region})
+    for (const InstrId id : *region) {
+      const Instr& instr = kernel.instr(id);
+      if (instr.kind == InstrKind::load && varies(kernel, id, parts.j)) read |= instr.depends;
+    }
+  if (read != 0)
+    std::stable_partition(parts.batch.begin(), parts.batch.end(), [&](int axis) { return (read >> axis & 1) != 0; });
+}
+
+}  // namespace
+
 AttendParts attend_parts(const Kernel& kernel) {
   TENON_CHECK(kernel.kernel_class == ir::KernelClass::attend, "not an attend kernel");
   AttendParts parts;
@@ -141,6 +159,7 @@ AttendParts attend_parts(const Kernel& kernel) {
   if (parts.shift >= 0) parts.shift_region = region_of(kernel, {parts.shift}, {parts.maximum});
   parts.factor_region = region_of(kernel, values_of(parts.key_factors), {});
   parts.epilogue = epilogue_of(kernel, {parts.mix, parts.maximum, parts.sum}, values_of(parts.factors));
+  order_batch(kernel, parts);
   return parts;
 }
 

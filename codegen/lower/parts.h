@@ -52,7 +52,7 @@ struct Factor {
 
 /// The parts of an attend kernel's attention, and the regions between them.
 struct AttendParts : Attention {
-  std::vector<int> batch;
+  std::vector<int> batch;  ///< those first along which what is read beside scores varies
   int i = -1, e = -1, j = -1, d = -1;
   std::vector<Factor> factors;      ///< constant along a row: applied to the second contraction's sum, in this order
   std::vector<Factor> key_factors;  ///< the others: applied to each weight, in this order

@@ -225,7 +225,12 @@ Dim extent_of_axes(const Kernel& kernel, const std::vector<int>& axes) {
 }
 
 void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number) {
-  if (!batch.empty()) decode_axes(out, kernel, 0, batch.size(), number);
+  std::vector<Digit> digits;
+  for (const int axis : batch) {
+    const Axis& each = kernel.axes[static_cast<std::size_t>(axis)];
+    digits.push_back({each.name, each.extent});
+  }
+  if (!digits.empty()) decode_digits(out, kernel, digits, number);
 }
 
 }  // namespace tenon::codegen::cuda
