@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
@@ -48,12 +49,14 @@ Region open_region(const Kernel& kernel, const AttendParts& parts, const KeyMask
 int score_cost(const Kernel& kernel, const AttendParts& parts) {
   int cost = 0;
   const Region open = open_region(kernel, parts, key_masks(kernel));
-  for (const Region* region : {&open, &parts.factor_region})
+  for (const Region* region : {&open, &parts.factor_region}) {
+    const Region drawn = drawn_by_fours(kernel, *region, parts.j);
     for (InstrId id : *region) {
       const Instr& instr = kernel.instr(id);
       if (instr.kind == InstrKind::map) cost += ir::info(instr.op).cost;
-      if (instr.kind == InstrKind::random) cost += 2 * kCostlyScore;
+      if (instr.kind == InstrKind::random) cost += contains(drawn, id) ? kDrawCost : kRandomCost;
     }
+  }
   return cost;
 }
 

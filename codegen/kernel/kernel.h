@@ -118,19 +118,21 @@ struct Kernel {
   std::vector<std::string> dims;  ///< symbols that the kernel takes as 64-bit integer parameters, after the pointers
   std::vector<Instr> body;        ///< definition order
   std::vector<Store> stores;
-  Attention attention;      ///< attend only
-  Symbols symbols;          ///< with the bounds and divisors of this specialisation
-  bool wide_index = false;  ///< some offset may leave 31 bits: compute offsets in 64 bits
+  Attention attention;       ///< attend only
+  Symbols symbols;           ///< with the bounds and divisors of this specialisation
+  bool wide_index = false;   ///< some offset may leave 31 bits: compute offsets in 64 bits
+  bool wide_random = false;  ///< some random number's place may, which is no offset: compute these in 64 bits
   Schedule schedule;
 
   const Instr& instr(InstrId id) const { return body[static_cast<std::size_t>(id)]; }
   IndexContext context() const { return {&axes, &symbols}; }
 };
 
-/// The dimension class for which a kernel is generated: what is known of each symbol, and whether offsets fit 31 bits.
+/// The dimension class for which a kernel is generated: what is known of each symbol, and whether offsets fit 31 bits,
+/// and the places of random numbers.
 struct Specialization {
   Symbols symbols;
-  bool wide_index = true;
+  bool wide_index = true, wide_random = true;
   std::string key() const;  ///< equal keys, equal kernels
   bool operator==(const Specialization&) const = default;
 };

@@ -126,8 +126,9 @@ std::vector<bool> outer_values(const Kernel& kernel) {
 }
 
 std::string print(const Kernel& kernel) {
-  std::string text = fmt::format("kernel {} ({}, {}-bit offsets)\n", kernel.name, ir::name_of(kernel.kernel_class),
-                                 kernel.wide_index ? 64 : 32);
+  std::string text = fmt::format("kernel {} ({}, {}-bit offsets{})\n", kernel.name, ir::name_of(kernel.kernel_class),
+                                 kernel.wide_index ? 64 : 32,
+                                 kernel.wide_random && !kernel.wide_index ? ", random numbers counted in 64" : "");
   for (const Axis& axis : kernel.axes)
     text += fmt::format("  axis {}: {}{}\n", axis.name, axis.extent.str(), axis.reduced ? " reduced" : "");
   for (const Operand& operand : kernel.operands)

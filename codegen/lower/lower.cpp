@@ -99,6 +99,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     kernel.axes = domain.axes;
     kernel.symbols = specialization.symbols;
     kernel.wide_index = specialization.wide_index;
+    kernel.wide_random = specialization.wide_random;
     build_body(kernel, plan, group, domain, options);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);

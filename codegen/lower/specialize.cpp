@@ -44,15 +44,22 @@ SymbolBounds classify(const SymbolBounds& declared, std::int64_t value) {
 }
 
 // The values that an offset may go through: all but what is computed, element by element, between the products of an
-// attention, which is in no memory. Its scores are many.
+// attention, which is in no memory, its random numbers, and what is computed of these. Its scores are many.
 std::vector<bool> addressed(const ir::Plan& plan) {
   std::vector<bool> result(plan.graph.values.size(), true);
   for (const ir::Group& group : plan.groups) {
     if (group.kernel_class != ir::KernelClass::attend) continue;
     const ir::NodeId scores = group.attention.scores, mix = group.attention.mix;
-    for (const ir::NodeId node : group.nodes)
-      if (node == scores || (node > scores && node < mix && ir::info(plan.graph.node(node).op).kind == ir::Kind::map))
-        for (const ir::ValueId value : plan.graph.node(node).results) result[static_cast<std::size_t>(value)] = false;
+    for (const ir::NodeId id : group.nodes) {
+      const ir::Node& node = plan.graph.node(id);
+      const ir::Kind kind = ir::kind_of(node.op);
+      const bool of_others = std::any_of(node.operands.begin(), node.operands.end(), [&](ir::ValueId operand) {
+        return !result[static_cast<std::size_t>(operand)];
+      });
+      const bool between = id < mix && kind == ir::Kind::map && (id > scores || of_others);
+      if (id == scores || kind == ir::Kind::random || between)
+        for (const ir::ValueId value : node.results) result[static_cast<std::size_t>(value)] = false;
+    }
   }
   for (const ir::Group& group : plan.groups)
     for (const auto* memory : {&group.inputs, &group.outputs})
@@ -60,20 +67,25 @@ std::vector<bool> addressed(const ir::Plan& plan) {
   return result;
 }
 
-// Whether offsets take 64 bits, where `count` gives the elements of a shape. Padded offsets and reshapes stay within a
-// value; twice its size leaves room for guarded offsets outside it.
+// What takes 64 bits, where `count` gives the elements of a shape. Padded offsets and reshapes stay within a value;
+// twice its size leaves room for guarded offsets outside it.
 template <typename Count>
-bool needs_wide_index(const ir::Plan& plan, Count count) {
+void set_widths(Specialization& result, const ir::Plan& plan, Count count) {
   const std::vector<bool> counted = addressed(plan);
-  for (std::size_t value = 0; value < counted.size(); ++value)
-    if (counted[value] && count(element_count(plan.graph.values[value].type.shape)) > kNarrow / 2) return true;
-  return false;
+  result.wide_index = result.wide_random = false;
+  for (std::size_t value = 0; value < counted.size(); ++value) {
+    const bool random = ir::kind_of(plan.graph.producer(static_cast<ir::ValueId>(value)).op) == ir::Kind::random;
+    if (!(counted[value] || random) || count(element_count(plan.graph.values[value].type.shape)) <= kNarrow / 2)
+      continue;
+    result.wide_index = result.wide_index || counted[value];
+    result.wide_random = true;
+  }
 }
 
 }  // namespace
 
 std::string Specialization::key() const {
-  std::string text = wide_index ? "i64" : "i32";
+  std::string text = wide_index ? "i64" : wide_random ? "i32, random i64" : "i32";
   for (const auto& [name, bounds] : symbols) {
     const bool fixed = bounds.min == bounds.max;
     text += fmt::format(
@@ -85,7 +97,7 @@ std::string Specialization::key() const {
 
 Specialization specialize(const ir::Plan& plan, const Bindings& bindings) {
   Specialization result;
-  result.wide_index = needs_wide_index(plan, [&](const Dim& elements) { return elements.evaluate(bindings); });
+  set_widths(result, plan, [&](const Dim& elements) { return elements.evaluate(bindings); });
   const std::set<std::string> of_tiles = symbols_of_tiles(plan);
   for (const auto& [name, declared] : plan.graph.symbols) {
     const auto value = bindings.find(name);
@@ -99,9 +111,8 @@ Specialization specialize(const ir::Plan& plan, const Bindings& bindings) {
 }
 
 Specialization unspecialized(const ir::Plan& plan) {
-  Specialization result{plan.graph.symbols, false};
-  result.wide_index =
-      needs_wide_index(plan, [&](const Dim& elements) { return elements.bounds(plan.graph.symbols).max; });
+  Specialization result{plan.graph.symbols};
+  set_widths(result, plan, [&](const Dim& elements) { return elements.bounds(plan.graph.symbols).max; });
   return result;
 }
 

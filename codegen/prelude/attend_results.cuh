@@ -11,7 +11,9 @@ __device__ __forceinline__ void hand_out_queries(float (&sum)[width / 2], const 
   constexpr int vector = Result::vector, turn = 32, per_row = turn / vector, slots = 8 * per_row / 32;
   static_assert(slots >= 1, "each lane has a vector");
   using staged = staged_sums<turn>;
-  const int lane = threadIdx.x % 32;
+  // Addresses that follow from the lane are made here: ahead of all tiles they would take registers from their loops.
+  int lane = threadIdx.x % 32;
+  asm volatile("" : "+r"(lane));
   i0 += (Index)(threadIdx.x / 32 % 4 * 16);
 #pragma unroll 1
   for (int column = 0; column < width; column += turn) {

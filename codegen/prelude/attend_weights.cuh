@@ -7,12 +7,14 @@ enum class masking { by_ranges, by_conditions, by_scores };
 
 //@ weights make_weights
 // What generated code says of the weights. open_score(i, j, q k) times `scale` is s where no mask hides it (`plain`: it is
-// q k itself); the weight is exp(s - shift(i, maximum of s)), and factor(i, j, w) multiplies v. masked(i, j) is the
-// condition under which a query sees a key of its range, or masked(i, j, q k) the score with its masks.
+// q k itself); the weight is exp(s - shift(i, maximum of s)), and factor(i, j, w) multiplies v: only
+// one that `varies` looks at j, and where it `draws`, it is by_fours. masked(i, j) is the condition under which a query
+// sees a key of its range, or masked(i, j, q k) the score with its masks.
 template <bool has_maximum_, bool plain_, bool varies_, masking by_, class Masked, class OpenScore, class Shift, class Weight,
           class Factor>
 struct weights {
   static constexpr bool has_maximum = has_maximum_, shifted = has_maximum_, plain = plain_, varies = varies_;
+  static constexpr bool draws = is_by_fours<Factor>;
   static constexpr masking by = by_;
   float scale;
   Masked masked;
@@ -26,6 +28,76 @@ template <bool has_maximum, bool plain, bool varies, masking by, class Masked, c
 __device__ __forceinline__ weights<has_maximum, plain, varies, by, Masked, OpenScore, Shift, Weight, Factor> make_weights(
     float scale, Masked masked, OpenScore open_score, Shift shift, Weight weight, Factor factor) {
   return {scale, masked, open_score, shift, weight, factor};
+}
+
+//@ by_fours is_by_fours
+// A function(i, j, x, drawn) of a key and of random words, the words of its four keys of the blocks that draw(i, j / 4)
+// gives.
+template <class Draw, class Function>
+struct by_fours {
+  Draw draw;
+  Function function;
+  __device__ __forceinline__ by_fours(Draw draw_, Function function_) : draw(draw_), function(function_) {}
+};
+
+template <class Function>
+constexpr bool is_by_fours = false;
+template <class Draw, class Function>
+constexpr bool is_by_fours<by_fours<Draw, Function>> = true;
+
+//@ share_blocks
+// Two neighbouring lanes have two keys each of the same four, of the same two rows, and each lane the blocks of one row,
+// the first those of the first. Gives the words of a lane's keys: two of the first row, then two of the second.
+template <int N>
+__device__ __forceinline__ void share_blocks(pack<int, N> (&words)[4], const pack<philox_block, N>& blocks) {
+  const bool second = threadIdx.x % 2 != 0;
+#pragma unroll
+  for (int n = 0; n < N; ++n) {
+    const u32* const word = blocks[n].word;
+#pragma unroll
+    for (int key = 0; key < 2; ++key) {
+      const u32 other = __shfl_xor_sync(~0u, second ? word[key] : word[2 + key], 1);
+      words[key][n] = (int)(second ? other : word[key]);
+      words[2 + key][n] = (int)(second ? word[2 + key] : other);
+    }
+  }
+}
+
+//@ column_of
+// How far the key of score x of a thread is from that of its first.
+template <class Index>
+__device__ __forceinline__ constexpr Index column_of(int x) {
+  return (Index)(x / 4 * 8 + x % 2);
+}
+
+//@ map_keys
+// s[x] = f(i, j, s[x]) for the scores of a thread, and `hidden` but where sees(x). What is drawn by fours is asked of the
+// last key instead of those behind it: no branch may stand while products are under way.
+template <int count, class Function, class Index, class Sees>
+__device__ __forceinline__ void map_keys(float (&s)[count], const Function& f, const Index (&i)[2], Index j0, Index j_limit,
+                                         const Sees& sees, float hidden) {
+#pragma unroll
+  for (int x = 0; x < count; ++x) {
+    const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x);
+    s[x] = sees(x) ? f(i[x / 2 % 2], j, s[x]) : hidden;
+  }
+}
+template <int count, class Draw, class Function, class Index, class Sees>
+__device__ __forceinline__ void map_keys(float (&s)[count], const by_fours<Draw, Function>& f, const Index (&i)[2],
+                                         Index j0, Index j_limit, const Sees& sees, float hidden) {
+  const Index row = threadIdx.x % 2 == 0 ? i[0] : i[1];
+#pragma unroll
+  for (int x = 0; x < count; x += 4) {
+    const auto blocks = f.draw(row, j0 / 4 + (Index)(x / 2 + threadIdx.x % 4 / 2));
+    pack<int, sizeof(blocks) / sizeof(philox_block)> words[4];
+    share_blocks(words, blocks);
+#pragma unroll
+    for (int y = 0; y < 4; ++y) {
+      const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x + y);
+      const float mapped = f.function(i[y / 2], j < j_limit ? j : j_limit - 1, s[x + y], words[y]);
+      s[x + y] = sees(x + y) ? mapped : hidden;
+    }
+  }
 }
 
 //@ weighted_rows
@@ -42,16 +114,13 @@ struct weighted_rows {
   template <int tile_kv, class Weights, class Index, class KeysOf>
   static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Index (&i)[2], Index j0,
                                               Index j_limit, const KeysOf& keys_of) {
-    j0 += (Index)(threadIdx.x % 4 * 2);
+    const Index own = j0 + (Index)(threadIdx.x % 4 * 2);
     if constexpr (Weights::by == masking::by_scores) {
-#pragma unroll
-      for (int x = 0; x < tile_kv / 2; ++x) {
-        const Index j = j0 + (Index)(x / 4 * 8 + x % 2);
-        s[x] = j < j_limit ? weights.masked(i[x / 2 % 2], j, s[x]) : minus_infinity(0.0f);
-      }
+      const auto sees = [&](int x) { return own + column_of<Index>(x) < j_limit; };
+      map_keys(s, weights.masked, i, j0, j_limit, sees, minus_infinity(0.0f));
     } else {
       const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
-      const Index first[2] = {upper.first - j0, lower.first - j0}, last[2] = {upper.last - j0, lower.last - j0};
+      const Index first[2] = {upper.first - own, lower.first - own}, last[2] = {upper.last - own, lower.last - own};
       // Conditions are bits, found by a loop: what they load and compute for a whole tile exceeds the registers.
       u32 bits[(tile_kv + 63) / 64] = {};
       if constexpr (Weights::by == masking::by_conditions) {
@@ -62,33 +131,30 @@ struct weighted_rows {
 #pragma unroll
             for (int z = 0; z < 4; ++z) {
               const Index column = (Index)(word * 64 + y * 2 + z % 2);
-              const Index j = j0 + column < j_limit ? j0 + column : j_limit - 1;  // without a branch around loads
+              const Index j = own + column < j_limit ? own + column : j_limit - 1;  // without a branch around loads
               const bool seen = weights.masked(i[z / 2], j);
               bits[word] |= (u32)(seen & (column >= first[z / 2]) & (column < last[z / 2])) << (y + z);
             }
         }
       }
-#pragma unroll
-      for (int x = 0; x < tile_kv / 2; ++x) {
-        const int r = x / 2 % 2;
-        const Index column = (Index)(x / 4 * 8 + x % 2);
-        const bool seen = Weights::by == masking::by_conditions ? (bits[x / 32] >> x % 32 & 1) != 0
-                                                                : column >= first[r] && column < last[r];
-        s[x] = seen ? weights.open_score(i[r], j0 + column, s[x]) : minus_infinity(0.0f);
-      }
+      const auto sees = [&](int x) {
+        const Index column = column_of<Index>(x);
+        return Weights::by == masking::by_conditions ? (bits[x / 32] >> x % 32 & 1) != 0
+                                                     : column >= first[x / 2 % 2] && column < last[x / 2 % 2];
+      };
+      map_keys(s, weights.open_score, i, j0, j_limit, sees, minus_infinity(0.0f));
     }
   }
 
-  // Makes weights of scores; gives what multiplies all that was summed before.
+  // Makes weights of scores; gives what multiplies all that was summed before. What is drawn for weights takes its time
+  // here, while values are multiplied.
   template <int tile_kv, class Weights, class Index, class KeysOf>
   __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights,
                                         const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
     if (!open) {
       mask<tile_kv>(s, weights, i, j0, j_limit, keys_of);
     } else if (!Weights::plain) {
-#pragma unroll
-      for (int x = 0; x < tile_kv / 2; ++x)
-        s[x] = weights.open_score(i[x / 2 % 2], j0 + (Index)(x / 4 * 8 + threadIdx.x % 4 * 2 + x % 2), s[x]);
+      map_keys(s, weights.open_score, i, j0, j_limit, [](int) { return true; }, 0.0f);
     }
     const float slope = weights.scale * log2_e;
     ratio[0] = ratio[1] = 1;
@@ -121,6 +187,16 @@ struct weighted_rows {
       partial[x % 4] += s[x];
     }
     sum[0] += partial[0] + partial[1], sum[1] += partial[2] + partial[3];
+    if constexpr (Weights::draws) multiply(s, weights, i, j0, j_limit);
+  }
+
+  // Weights times what multiplies them along a row. Those of keys behind the last are 0.
+  template <int count, class Weights, class Index>
+  static __device__ __forceinline__ void multiply(float (&s)[count], const Weights& weights, const Index (&i)[2], Index j0,
+                                                  Index j_limit) {
+    const Index left = j_limit - j0 - (Index)(threadIdx.x % 4 * 2);
+    const auto sees = [&](int x) { return !Weights::varies || column_of<Index>(x) < left; };
+    map_keys(s, weights.factor, i, j0, j_limit, sees, 0.0f);
   }
 
   // The sums of four lanes that share rows.
@@ -150,17 +226,11 @@ struct weighted_rows {
 //@ pack_fragments
 // Weights, times what multiplies them along a row, as the first operand of the next product: 16 keys a fragment.
 template <class T, int tile_kv, class Weights, class Index>
-__device__ __forceinline__ void pack_fragments(u32 (&p)[tile_kv / 16][4], const float (&s)[tile_kv / 2],
-                                               const Weights& weights, const Index (&i)[2], Index j0, Index j_limit) {
+__device__ __forceinline__ void pack_fragments(u32 (&p)[tile_kv / 16][4], float (&s)[tile_kv / 2], const Weights& weights,
+                                               const Index (&i)[2], Index j0, Index j_limit) {
+  if constexpr (!Weights::draws) weighted_rows::multiply(s, weights, i, j0, j_limit);
 #pragma unroll
-  for (int x = 0; x < tile_kv / 4; ++x) {
-    float pair[2] = {s[2 * x], s[2 * x + 1]};
-    const Index j = j0 + (Index)(x / 2 * 8 + threadIdx.x % 4 * 2);
-#pragma unroll
-    for (int y = 0; y < 2; ++y)
-      if (!Weights::varies || j + y < j_limit) pair[y] = weights.factor(i[x % 2], j + y, pair[y]);
-    p[x / 4][x % 4] = pack_pair(pair[0], pair[1], T{});
-  }
+  for (int x = 0; x < tile_kv / 4; ++x) p[x / 4][x % 4] = pack_pair(s[2 * x], s[2 * x + 1], T{});
 }
 
 //@ settle_fragments

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/box.h"
+#include "codegen/analysis/draws.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
@@ -355,15 +356,30 @@ bool has_pages(const Kernel& kernel, const AttendParts& parts) {
   return is_paged(parts.q) || is_paged(parts.k) || is_paged(parts.v);
 }
 
-// Scores or factors load, or draw, something for each key.
-bool reads_keys(const Kernel& kernel, const AttendParts& parts, const KeyMasks& masks) {
-  const auto reads = [&](InstrId id) {
-    const Instr& instr = kernel.instr(id);
-    return (instr.kind == InstrKind::load || instr.kind == InstrKind::random) && (instr.depends >> parts.j & 1) != 0;
+// Scores or factors load something for each key.
+bool loads_keys(const Kernel& kernel, const AttendParts& parts, const Region& open) {
+  const auto loads = [&](InstrId id) {
+    return kernel.instr(id).kind == InstrKind::load && (kernel.instr(id).depends >> parts.j & 1) != 0;
   };
-  const Region open = open_region(kernel, parts, masks);
-  return std::any_of(open.begin(), open.end(), reads) ||
-         std::any_of(parts.factor_region.begin(), parts.factor_region.end(), reads);
+  return std::any_of(open.begin(), open.end(), loads) ||
+         std::any_of(parts.factor_region.begin(), parts.factor_region.end(), loads);
+}
+
+// Registers, in eights, of random numbers: of those under way for scores, which wait for all of theirs, and for
+// weights, which leave one after the other: more where they end within a tile (`limited`). So many that nothing is
+// spilled.
+int drawing(const Kernel& kernel, const AttendParts& parts, const Region& open, bool limited) {
+  const auto is_random = [&](InstrId id) { return kernel.instr(id).kind == InstrKind::random; };
+  const auto is_wide = [&](InstrId id) { return !has_narrow_blocks(kernel, kernel.instr(id)); };
+  const bool by_scores = std::any_of(open.begin(), open.end(), is_random);
+  const int of_scores = !by_scores ? 0 : drawn_by_fours(kernel, open, parts.j).empty() ? 8 : 5;
+  if (std::none_of(parts.factor_region.begin(), parts.factor_region.end(), is_random)) return of_scores;
+  const Region fours = drawn_by_fours(kernel, parts.factor_region, parts.j);
+  if (fours.empty()) return of_scores + 3;
+  const bool selects = std::all_of(parts.key_factors.begin(), parts.key_factors.end(),
+                                   [](const Factor& factor) { return factor.op == ir::Op::where; });
+  const bool wide = std::any_of(fours.begin(), fours.end(), is_wide);
+  return of_scores + 5 * static_cast<int>(fours.size()) - 4 + limited + !selects + 2 * wide;
 }
 
 // Of queries, keys and values.
@@ -406,15 +422,18 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
                                 2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))
     return "the sums of a tile exceed the memory of its keys and values";
   const KeyMasks masks = key_masks(kernel);
-  if (consumers == 3 && (reads_keys(kernel, parts, masks) || score_cost(kernel, parts) > kCostlyScore))
-    return "three warpgroups have no registers for a score that takes many";
   if (schedule.block_mask && tile_tests(kernel, masks).empty()) return "no mask tells tiles of keys apart";
+  const Region open = open_region(kernel, parts, masks);
+  const std::int64_t divisor = kernel.axes[static_cast<std::size_t>(parts.j)].extent.bounds(kernel.symbols).divisor;
+  const int drawn = drawing(kernel, parts, open, !masks.bounds.empty() || divisor % schedule.tile_kv != 0);
+  if (consumers == 3 && (loads_keys(kernel, parts, open) || drawn > 0 || score_cost(kernel, parts) > kCostlyScore))
+    return "three warpgroups have no registers for a score that takes many";
   const bool computed = scaled_scores(kernel, parts, masks).value != parts.scores || !parts.key_factors.empty();
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
   // The producer has more of the others' registers.
   const bool lent = (consumers == 3 || schedule.block_mask) && (kernel.wide_index || has_pages(kernel, parts));
-  const int beside = kOfOthers * (computed + !masks.complete() + 2 * reads_keys(kernel, parts, masks) + bounded +
-                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent);
+  const int beside = kOfOthers * (computed + !masks.complete() + 2 * loads_keys(kernel, parts, open) + bounded +
+                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent + drawn);
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
   if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > (consumers == 3   ? kMostOfThree
                                                                                : consumers == 2 ? kMostOfTwo

@@ -50,6 +50,9 @@ std::optional<ValueId> canonical_map(Canonical& c, Draft& draft);
 std::optional<ValueId> canonical_view(Canonical& c, Draft& draft);
 std::optional<ValueId> canonical_reduce(Canonical& c, Draft& draft);
 
+/// Of integers instead of the reals that they became (canonicalize_comparison.cpp).
+std::optional<ValueId> canonical_comparison(Canonical& c, const Draft& draft);
+
 /// Tests of elements, and any and all of them, that are the same for a whole row (canonicalize_row.cpp).
 std::optional<ValueId> canonical_row_test(Canonical& c, const Draft& draft);
 std::optional<ValueId> canonical_row_quantifier(Canonical& c, const Draft& draft);

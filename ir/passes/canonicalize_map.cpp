@@ -178,6 +178,7 @@ std::optional<ValueId> canonical_map(Canonical& c, Draft& draft) {
   }
   if (auto known = without_repetition(c, draft)) return known;
   if (auto known = canonical_row_test(c, draft)) return known;
+  if (auto known = canonical_comparison(c, draft)) return known;
   if (draft.op == Op::where) return decided_where(c, draft);
   if (draft.op == Op::cast) return shorter_cast(c, draft);
   if (draft.op == Op::bitcast) return shorter_bitcast(c, draft);

@@ -4,17 +4,18 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "tests/codegen/text_checks.h"
 #include "tests/codegen/wgmma_on_host.h"
 #include "tests/harness/replace_text.h"
 
 namespace tenon::test {
 namespace {
 
-void expect_attention(const AttentionCase& c, const std::string& schedule) {
+codegen::Source expect_attention(const AttentionCase& c, const std::string& schedule) {
   SCOPED_TRACE(c.name + " " + schedule);
   Kernel kernel = attention_kernel(c, hopper());
   kernel.schedule = codegen::parse_schedule("attend loop=wgmma " + schedule);
-  ASSERT_EQ(verify(kernel.schedule, kernel, hopper()), "");
+  EXPECT_EQ(verify(kernel.schedule, kernel, hopper()), "");
   const codegen::Source source = emit_cuda(kernel, hopper());
   const CudaOnHost host(source);
   std::uint64_t seed = 1;
@@ -25,6 +26,7 @@ void expect_attention(const AttentionCase& c, const std::string& schedule) {
       ADD_FAILURE() << error.what();
     }
   }
+  return source;
 }
 
 TEST(WarpgroupAttention, EachRowIsTheMixOfItsValues) {
@@ -74,6 +76,38 @@ TEST(WarpgroupAttention, ScoresAndWeightsAreAnyFunctionOfPositions) {
   expect_attention({.name = "softcap", .queries = 100, .keys = 100, .softcap = true}, schedule);
   expect_attention({.name = "dropout", .queries = 100, .keys = 90, .dropout = true}, schedule);
   expect_attention({.name = "by_hand", .queries = 100, .keys = 90, .by_hand = true, .alibi = true}, schedule);
+}
+
+// Neighbouring keys share blocks of Philox where rows begin with one.
+TEST(WarpgroupAttention, FourRandomNumbersAreDrawnAtOnce) {
+  const auto expect = [](AttentionCase c, const char* schedule, const std::vector<std::string>& pieces) {
+    c.dropout = true;
+    expect_lines(expect_attention(c, schedule).text, pieces);
+  };
+  const char* const schedule = "tile_q=128 tile_kv=48 turns";
+  const std::vector<std::string> fours{"score = by_fours(", "const auto factor = by_fours(", "(u32)("};
+  expect({.name = "fours", .queries = 130, .keys = 92, .draws_from = 0}, schedule, fours);
+  expect({.name = "causal", .queries = 130, .keys = 140, .mask = Mask::causal, .draws_from = 0},
+         "tile_q=128 tile_kv=64 turns", fours);
+  expect({.name = "in_parts", .queries = 70, .keys = 300, .draws_from = 8}, "tile_q=64 tile_kv=32 parts=2 stages=3",
+         fours);
+  expect({.name = "many", .queries = 70, .keys = 100, .draws_from = std::int64_t{1} << 33}, schedule,
+         {"philox(keys", "(u32)(", "(i64)i"});
+  expect({.name = "more", .queries = 70, .keys = 100, .draws_from = (std::int64_t{1} << 36) + 4}, schedule,
+         {"philox(keys", "(u64)(", "(i64)i"});
+  expect({.name = "odd_rows", .queries = 70, .keys = 90, .draws_from = 0}, schedule,
+         {"score = [&](", "random_element<u32>(", "const auto factor = [&](", "random_element<u32>("});
+  expect({.name = "odd_start", .queries = 70, .keys = 100, .draws_from = 2}, schedule, {"random_element<u32>("});
+  const auto lengths = [](std::int64_t divisor) {
+    return AttentionCase{.name = "lengths",
+                         .queries = 70,
+                         .keys = Dim::symbol("sk"),
+                         .draws_from = 0,
+                         .symbols = {{"sk", {0, 1 << 20, divisor}}},
+                         .bindings = {{{"sk", 0}}, {{"sk", 8}}, {{"sk", 100}}}};
+  };
+  expect(lengths(4), schedule, fours);
+  expect(lengths(2), schedule, {"random_element<u32>("});
 }
 
 // The row of one query has no stride.

@@ -252,7 +252,7 @@ TEST(CudaMapNumerics, RandomBitsAreTheInterpreters) {
   const std::string odd =
       "graph g(seed: i64, x: bf16[rows, 13], r: bf16[13]) {\n"
       "  y = add(dropout(x, seed, p=0.25), r)\n  return y\n}";
-  test::expect_lines(expect_right(odd, {{"rows", 10}}).source.text, {"random_elements<8>("});
+  test::expect_lines(expect_right(odd, {{"rows", 10}}).source.text, {"random_elements<8, u32>("});
   expect_right(
       "graph g(seed: i64) { y = slice(random_uniform(seed, shape=[101]), axis=[0], start=[3], stop=[99]); return y }");
 }

@@ -276,9 +276,9 @@ TEST(CudaMap, RandomElementsAreKeyedByTheirNumber) {
   KernelBuilder b(ir::KernelClass::map, {{"i0", 4096}});
   const int seed = b.input(DType::i64, {}), y = b.output(DType::i32, {4096});
   b.store(y, Index::axis(0), b.random(b.load(seed, Index()), Index::axis(0), 7, -1));
-  test::expect_lines(
-      emitted(b.kernel).text,
-      {"const i64 v0 = in0[0];", "const pack<int, 4> x1 = random_elements<4>(v0, 7, i0);", "const int v1 = x1[j];"});
+  test::expect_lines(emitted(b.kernel).text,
+                     {"const i64 v0 = in0[0];", "const pack<int, 4> x1 = random_elements<4, u32>(v0, 7, i0);",
+                      "const int v1 = x1[j];"});
 }
 
 }  // namespace

@@ -176,6 +176,20 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     const InstrId cap = build.literal(30.0, wide);
     s = build.map(Op::mul, {build.map(Op::tanh, {build.map(Op::div, {s, cap})}), cap});
   }
+  // Random numbers of a seed, which is 0 or 1 in memory, and of element (h, i, j).
+  InstrId seed = -1;
+  if (c.draws_from) {
+    seed = build.map(
+        Op::add, {build.load(build.input(DType::i64, {}), Index(0)), build.literal(AttentionCase::kSeed, DType::i64)});
+    build.kernel.wide_random = *c.draws_from > INT32_MAX;
+  }
+  const auto draw = [&](std::int64_t stream) {
+    return build.random(seed, head * (c.queries * c.keys) + at(c.keys, i, j) + Index(Dim(*c.draws_from)), stream, -1);
+  };
+  if (c.draws_from) {
+    const InstrId noise = build.map(Op::cast, {draw(AttentionCase::kStreamOfScores)}, wide);
+    s = build.map(Op::add, {s, build.map(Op::mul, {noise, build.literal(0x1p-32, wide)})});
+  }
   if (c.alibi) {
     const InstrId row = build.index(Index::axis(i), DType::i32), column = build.index(Index::axis(j), DType::i32);
     const InstrId distance = build.map(Op::cast, {build.map(Op::sub, {column, row})}, wide);
@@ -210,7 +224,12 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     InstrId p = build.map(Op::cast, {weight}, c.dtype);
     parts.scaling = {p};
     if (c.dropout) {
-      const InstrId keep = build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
+      const InstrId keep =
+          c.draws_from
+              ? build.map(Op::greater_equal,
+                          {draw(AttentionCase::kStreamOfWeights), build.literal(AttentionCase::kLeastKept, DType::i32)},
+                          DType::bool_)
+              : build.load(build.input(DType::bool_, {c.queries, c.keys}), at(c.keys, i, j));
       const InstrId scaled = build.map(Op::mul, {p, build.literal(1.25, c.dtype)});
       p = build.map(Op::where, {keep, scaled, build.literal(0.0, c.dtype)});
       parts.scaling.insert(parts.scaling.end(), {scaled, p});
@@ -260,6 +279,13 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_loaded", .queries = 100, .keys = 90, .mask = Mask::loaded, .keys_transposed = true},
       {.name = "f16_softcap", .softcap = true},
       {.name = "f16_dropout", .queries = 100, .keys = 90, .dropout = true},
+      {.name = "f16_draws", .queries = 100, .keys = 92, .dropout = true, .draws_from = 0},
+      {.name = "f16_odd_draws", .queries = 100, .keys = 91, .mask = Mask::causal, .dropout = true, .draws_from = 0},
+      {.name = "f16_many_draws",
+       .queries = 100,
+       .keys = 92,
+       .dropout = true,
+       .draws_from = (std::int64_t{1} << 36) + 4},
       {.name = "f16_lengths",
        .queries = Dim::symbol("sq"),
        .keys = Dim::symbol("sk"),

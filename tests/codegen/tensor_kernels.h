@@ -1,6 +1,7 @@
 // Contract and Attend kernels by their parameters, as lowering makes them, for tests of their emission.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,11 @@ struct AttentionCase {
   bool alibi = false, softcap = false, lse = false;
   bool keys_transposed = false;  ///< k stored [heads, depth, keys]
   bool dropout = false;  ///< weights times 1.25 where a bool of (queries, keys) holds, else 0; instead of a mask
+  std::optional<std::int64_t> draws_from = {};  ///< that bool is drawn at random for each of (heads, queries, keys),
+                                                ///< and so is what is added to each score; the first is this element
+  static constexpr std::int64_t kSeed = 0x123456789abcdef, kStreamOfScores = 3,
+                                kStreamOfWeights = 5 + (std::int64_t{1} << 40);
+  static constexpr std::int64_t kLeastKept = -1000000000;  ///< of the 32 bits that are drawn for a weight
   Symbols symbols = {};
   std::vector<Bindings> bindings = {{}};  ///< to run it at
 };

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "ir/ops/formats.h"
+#include "ir/ops/random.h"
 
 namespace tenon::test {
 namespace {
@@ -112,6 +113,14 @@ bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t
   return true;
 }
 
+// The random number of an element, in a kernel whose last input is the seed.
+std::int32_t drawn(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t stream,
+                   std::int64_t element) {
+  const auto seed = static_cast<std::int64_t>(arrays[3].at(0)) + AttentionCase::kSeed;
+  return static_cast<std::int32_t>(ir::random_bits(static_cast<std::uint64_t>(seed), static_cast<std::uint64_t>(stream),
+                                                   static_cast<std::uint64_t>(element + *c.draws_from)));
+}
+
 }  // namespace
 
 void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& kernel,
@@ -134,6 +143,7 @@ void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& k
                arrays[1].at(g * keys * depth + (c.keys_transposed ? d * keys + j : j * depth + d));
         s *= 0.125;
         if (c.softcap) s = std::tanh(s / 30) * 30;
+        if (c.draws_from) s += 0x1p-32 * drawn(c, arrays, AttentionCase::kStreamOfScores, (h * queries + i) * keys + j);
         if (c.alibi) s += static_cast<double>(j - i) * 0.0625;
         scores.push_back(sees(c, arrays, h, i, j, queries, keys) ? s : -kInfinity);
         top = std::max(top, scores.back());
@@ -143,7 +153,11 @@ void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& k
       for (std::int64_t e : samples(width, 30)) {
         double mix = 0;
         for (std::int64_t j = 0; j < keys; ++j) {
-          const double kept = !c.dropout ? 1 : arrays[3].at(i * keys + j) != 0 ? 1.25 : 0;
+          const bool keeps = !c.dropout     ? true
+                             : c.draws_from ? drawn(c, arrays, AttentionCase::kStreamOfWeights,
+                                                    (h * queries + i) * keys + j) >= AttentionCase::kLeastKept
+                                            : arrays[3].at(i * keys + j) != 0;
+          const double kept = !c.dropout ? 1 : keeps ? 1.25 : 0;
           mix += kept * scores[static_cast<std::size_t>(j)] * arrays[2].at((g * keys + j) * width + e);
         }
         const double want = c.by_hand ? mix / sum : mix / (sum == 0 ? 1 : sum);

@@ -208,8 +208,8 @@ class PointsEmitter {
       value = bytes_.expression(id);
     } else if (draws_together(instr)) {
       type = fmt::format("pack<int, {}>", vector());
-      value = fmt::format("random_elements<{}>({}, {}, {})", vector(), value_name(kernel_, instr.args[0]), instr.stream,
-                          index_text(instr.index, names_));
+      value = fmt::format("random_elements<{}, {}>({}, {}, {})", vector(), block_type(kernel_, instr),
+                          value_name(kernel_, instr.args[0]), instr.stream, random_index(kernel_, instr.index, names_));
     }
     if (value.empty()) return;
     const bool is_bytes = bytes_.form(id) != nullptr;

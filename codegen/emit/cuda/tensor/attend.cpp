@@ -15,10 +15,11 @@ namespace {
 
 void emit_softmax(Writer& out, const AttentionText& a) {
   const AttendParts& p = a.parts;
-  emit_key_function(out, a, "score", p.scores, p.score_region, value_name(a.kernel, p.score));
+  emit_key_function(out, a, key_function("score", parameter(a, p.scores), p.score_region),
+                    value_name(a.kernel, p.score));
   emit_shift(out, a);
   emit_weight(out, a);
-  emit_factor(out, a);
+  emit_key_function(out, a, key_function("factor", a.real + " w", p.factor_region), factored(a));
   out.line(fmt::format("const auto weights = make_softmax<{}, {}, {}>(score, shift, weight, factor);", p.maximum >= 0,
                        p.shift >= 0, !p.key_factors.empty()));
 }

@@ -24,24 +24,18 @@ constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are w
 // The score's function with the constant left to the exponential: the value that has it is that without.
 void emit_score(Writer& out, const AttentionText& a, const std::string& name, const Region& region,
                 const ScaledScores& scaled, InstrId result) {
-  const std::string value =
-      result == scaled.product ? value_name(a.kernel, scaled.value) : value_name(a.kernel, result);
+  KeyFunction function = drawing_function(a, name, parameter(a, a.parts.scores), region);
   if (scaled.product < 0 || result == scaled.product) {
-    Region without = region;
-    std::erase(without, scaled.product);
-    emit_key_function(out, a, name, a.parts.scores, without, value);
-    return;
+    std::erase(function.region, scaled.product);
+    return emit_key_function(out, a, function, value_name(a.kernel, result == scaled.product ? scaled.value : result));
   }
-  const auto at = std::find(region.begin(), region.end(), scaled.product);
-  const std::string given = fmt::format("{0} {1}, {0} {2}, {3}", a.index, axis_name(a, a.parts.i),
-                                        axis_name(a, a.parts.j), parameter(a, a.parts.scores));
-  out.open(fmt::format("const auto {} = [&]({}) -> float {{", name, given));
-  define(out, a.kernel, Region(region.begin(), at), a.names);
+  const auto at = std::find(function.region.begin(), function.region.end(), scaled.product);
+  open_key_function(out, a, function);
+  define(out, a.kernel, Region(function.region.begin(), at), a.names);
   out.line(fmt::format("const float {} = {};  // times {}, in the exponent", value_name(a.kernel, scaled.product),
                        value_name(a.kernel, scaled.value), scaled.scale));
-  define(out, a.kernel, Region(at + 1, region.end()), a.names);
-  out.line(fmt::format("return {};", value));
-  out.close("};");
+  define(out, a.kernel, Region(at + 1, function.region.end()), a.names);
+  close_key_function(out, function, value_name(a.kernel, result));
 }
 
 // "const auto visible = [&](int i, int s) -> bool { … };": what masks ask beside bounds.
@@ -61,19 +55,20 @@ void emit_visible(Writer& out, const AttentionText& a) {
 }
 
 // "const auto with_weights = [&](u32 batch, const auto& use) { … use(weights, out); };"
-void emit_weights(Writer& out, const AttentionText& a, const ScaledScores& scaled) {
+void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled) {
   const AttendParts& p = a.parts;
   const bool plain = scaled.value == p.scores;
   const char* by = a.masks.complete() ? "by_ranges" : a.masks.exact ? "by_conditions" : "by_scores";
   const char* masked = a.masks.complete() ? "0" : a.masks.exact ? "visible" : "score";
   out.open("const auto with_weights = [&](u32 batch, const auto& use) {");
   decode_batch(out, a.kernel, p.batch, "batch");
+  emit_keys(out, a);
   if (!a.masks.exact) emit_score(out, a, "score", p.score_region, scaled, p.score);
   if (a.masks.exact && !a.masks.complete()) emit_visible(out, a);
   emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open);
   emit_shift(out, a);
   emit_weight(out, a);
-  emit_factor(out, a);
+  emit_key_function(out, a, drawing_function(a, "factor", a.real + " w", p.factor_region), factored(a));
   out.line(fmt::format(
       "const auto weights = make_weights<{}, {}, {}, masking::{}>({}, {}, open_score, shift, weight, factor);",
       p.maximum >= 0, plain, !p.key_factors.empty(), by,
@@ -125,7 +120,7 @@ std::int64_t heads_together(const AttentionText& a) {
 
 Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<AttendSchedule>(kernel.schedule);
-  const AttentionText a = attention_text(kernel, target);
+  AttentionText a = attention_text(kernel, target);
   const AttendParts& p = a.parts;
   const ScaledScores scaled = scaled_scores(kernel, p, a.masks);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
@@ -23,22 +24,25 @@ void emit_function(Writer& out, const AttentionText& a, const std::string& name,
   out.close("};");
 }
 
-std::string factored(const AttentionText& a) {
-  std::string text = "w";
-  for (const Factor& factor : a.parts.key_factors) {
-    const std::string value = value_name(a.kernel, factor.value);
-    if (factor.op != ir::Op::where) {
-      text = fmt::format("{} {} {}", parenthesized(text), factor.op == ir::Op::div ? "/" : "*", value);
-    } else {
-      text = factor.kept ? fmt::format("({} ? {} : 0)", value, text) : fmt::format("({} ? 0 : {})", value, text);
-    }
-  }
-  const DType real = a.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
-  const bool as_tiles = a.parts.weight_dtype == a.tiles.element.dtype;  // the tile rounds to the same dtype
-  return as_tiles ? text : converted(text, real, a.parts.weight_dtype);
-}
-
 std::string query(const AttentionText& a) { return fmt::format("{} {}", a.index, axis_name(a, a.parts.i)); }
+
+// The blocks of the random numbers of keys 4 * four to 4 * four + 3.
+void emit_blocks(Writer& out, const AttentionText& a, const Region& drawn) {
+  Names names = a.names;
+  names.axes[static_cast<std::size_t>(a.parts.j)] = "(4 * four)";
+  std::vector<InstrId> values;
+  std::string blocks;
+  for (const InstrId id : drawn) {
+    const Instr& instr = a.kernel.instr(id);
+    const std::vector<int> of_index = instr.index.values();
+    values.insert(values.end(), of_index.begin(), of_index.end());
+    blocks += fmt::format("{}philox({}, {}, ({})({}))", blocks.empty() ? "" : ", ", keys_name(instr.args[0]),
+                          instr.stream, block_type(a.kernel, instr),
+                          random_index(a.kernel, block_of_four(a.kernel, instr, a.parts.j), names));
+  }
+  define(out, a.kernel, needed(a.kernel, values), names);
+  out.line(fmt::format("return {{{{{}}}}};", blocks));
+}
 
 void check_weights(const AttentionText& a) {
   for (InstrId id : a.parts.weight_region) {
@@ -83,16 +87,67 @@ void emit_weight(Writer& out, const AttentionText& a) {
                 a.parts.weight_region, value_name(a.kernel, a.parts.weight));
 }
 
-void emit_factor(Writer& out, const AttentionText& a) {
-  emit_function(out, a, "factor", fmt::format("{}, {} {}, {} w", query(a), a.index, axis_name(a, a.parts.j), a.real),
-                a.parts.factor_region, factored(a));
+KeyFunction key_function(const std::string& name, const std::string& given, const Region& region) {
+  return {name, given, region, {}};
 }
 
-void emit_key_function(Writer& out, const AttentionText& a, const std::string& name, InstrId given,
-                       const Region& region, const std::string& result) {
-  emit_function(out, a, name,
-                fmt::format("{}, {} {}, {}", query(a), a.index, axis_name(a, a.parts.j), parameter(a, given)), region,
-                result);
+KeyFunction drawing_function(const AttentionText& a, const std::string& name, const std::string& given,
+                             const Region& region) {
+  KeyFunction function{name, given, region, drawn_by_fours(a.kernel, region, a.parts.j)};
+  std::erase_if(function.region, [&](InstrId id) { return contains(function.drawn, id); });
+  return function;
+}
+
+void emit_keys(Writer& out, AttentionText& a) {
+  std::vector<InstrId>& seeds = a.names.keyed;
+  for (const Region* region : {&a.parts.score_region, &a.parts.factor_region})
+    for (const InstrId id : *region) {
+      const Instr& instr = a.kernel.instr(id);
+      if (instr.kind != InstrKind::random || a.kernel.instr(instr.args[0]).depends != 0) continue;
+      if (!contains(seeds, instr.args[0])) seeds.push_back(instr.args[0]);
+    }
+  define(out, a.kernel, needed(a.kernel, seeds), a.names);
+  for (const InstrId seed : seeds)
+    out.line(fmt::format("const philox_keys {} = {};", keys_name(seed), value_name(a.kernel, seed)));
+}
+
+void open_key_function(Writer& out, const AttentionText& a, const KeyFunction& function) {
+  const std::string given = fmt::format("{}, {} {}, {}", query(a), a.index, axis_name(a, a.parts.j), function.given);
+  const std::size_t count = function.drawn.size();
+  if (count == 0) return out.open(fmt::format("const auto {} = [&]({}) -> {} {{", function.name, given, a.real));
+  out.open(fmt::format("const auto {} = by_fours([&]({}, {} four) -> pack<philox_block, {}> {{", function.name,
+                       query(a), a.index, count));
+  emit_blocks(out, a, function.drawn);
+  out.close(fmt::format("}}, [&]({}, const pack<int, {}>& drawn) -> {} {{", given, count, a.real));
+  for (std::size_t n = 0; n < count; ++n)
+    out.line(fmt::format("const int v{} = drawn[{}];", function.drawn[n], n),
+             comment(a.kernel.instr(function.drawn[n])));
+}
+
+void close_key_function(Writer& out, const KeyFunction& function, const std::string& result) {
+  out.line(fmt::format("return {};", result));
+  out.close(function.drawn.empty() ? "};" : "});");
+}
+
+void emit_key_function(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& result) {
+  open_key_function(out, a, function);
+  define(out, a.kernel, function.region, a.names);
+  close_key_function(out, function, result);
+}
+
+std::string factored(const AttentionText& a) {
+  std::string text = "w";
+  for (const Factor& factor : a.parts.key_factors) {
+    const std::string value = value_name(a.kernel, factor.value);
+    if (factor.op != ir::Op::where) {
+      text = fmt::format("{} {} {}", parenthesized(text), factor.op == ir::Op::div ? "/" : "*", value);
+    } else {
+      text = factor.kept ? fmt::format("({} ? {} : 0)", value, text) : fmt::format("({} ? 0 : {})", value, text);
+    }
+  }
+  const DType real = a.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const bool as_tiles = a.parts.weight_dtype == a.tiles.element.dtype;  // the tile rounds to the same dtype
+  return as_tiles ? text : converted(text, real, a.parts.weight_dtype);
 }
 
 void emit_attention_result(Writer& out, const AttentionText& a) {

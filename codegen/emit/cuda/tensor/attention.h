@@ -34,12 +34,30 @@ std::string parameter(const AttentionText& a, InstrId value);
 void emit_shift(Writer& out, const AttentionText& a);
 /// "const auto weight = [&](int i, float v9, float v13) -> float { … };"
 void emit_weight(Writer& out, const AttentionText& a);
-/// "const auto factor = [&](int i, int j, float w) -> float { … };": the weight times what varies along the row,
-/// rounded as the second contraction's operand is.
-void emit_factor(Writer& out, const AttentionText& a);
-/// "const auto score = [&](int i, int j, float v5) -> float { … return v9; };", and any other function of a key.
-void emit_key_function(Writer& out, const AttentionText& a, const std::string& name, InstrId given,
-                       const Region& region, const std::string& result);
+
+/// A function of a key: f(i, j, x), of one value that it is given. Where it draws random numbers by fours (draws.h) it
+/// is given these as well: "const auto score = by_fours([&](int i, int four) -> pack<philox_block, 1> { … },
+/// [&](int i, int j, float v5, const pack<int, 1>& drawn) -> float { … });".
+struct KeyFunction {
+  std::string name;
+  std::string given;  ///< "float v5"
+  Region region;      ///< less what is drawn
+  Region drawn;
+};
+/// Without anything that is drawn by fours.
+KeyFunction key_function(const std::string& name, const std::string& given, const Region& region);
+/// With all that can be, of keys4(v4), which emit_keys defines.
+KeyFunction drawing_function(const AttentionText& a, const std::string& name, const std::string& given,
+                             const Region& region);
+/// "const philox_keys keys4 = v4;" for each seed of what scores and factors draw, which then draw from it.
+void emit_keys(Writer& out, AttentionText& a);
+
+/// What stands ahead of and behind the definitions of its region.
+void open_key_function(Writer& out, const AttentionText& a, const KeyFunction& function);
+void close_key_function(Writer& out, const KeyFunction& function, const std::string& result);
+void emit_key_function(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& result);
+/// The weight `w` times what varies along the row, rounded as the second contraction's operand is.
+std::string factored(const AttentionText& a);
 
 /// "const auto out = make_result<8>([&](int i, int e, float v11, float v14, const pack<float, 8>& x16) { … });"
 void emit_attention_result(Writer& out, const AttentionText& a);

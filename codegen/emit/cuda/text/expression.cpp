@@ -5,10 +5,12 @@
 
 #include <cmath>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/analysis/exact.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "codegen/emit/cuda/text/writer.h"
+#include "codegen/kernel/uses.h"
 #include "ir/graph/check.h"
 #include "ir/ops/op.h"
 
@@ -45,10 +47,12 @@ std::string map_expression(const Kernel& kernel, const Instr& instr) {
 }
 
 std::string random_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
-  const std::string seed = value_name(kernel, instr.args[0]);
-  const std::string index = index_text(instr.index, names);
-  if (instr.word < 0) return fmt::format("random_element({}, {}, {})", seed, instr.stream, index);
-  return fmt::format("random_word<{}>({}, {}, {})", instr.word, seed, instr.stream, index);
+  const bool keyed = contains(names.keyed, instr.args[0]);
+  const std::string seed = keyed ? keys_name(instr.args[0]) : value_name(kernel, instr.args[0]);
+  const std::string block = block_type(kernel, instr);
+  const std::string index = random_index(kernel, instr.index, names);
+  if (instr.word < 0) return fmt::format("random_element<{}>({}, {}, {})", block, seed, instr.stream, index);
+  return fmt::format("random_word<{}, {}>({}, {}, {})", instr.word, block, seed, instr.stream, index);
 }
 
 std::string load_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
@@ -109,6 +113,16 @@ std::string substitute(std::string_view meaning, const std::vector<std::string>&
     i = end;
   }
   return text;
+}
+
+std::string random_index(const Kernel& kernel, const Index& index, const Names& names) {
+  constexpr std::int64_t kNarrow = INT32_MAX / 2;  // its terms may be more than their sum
+  const bool wide = kernel.wide_random && bounds(index, kernel.context()).max > kNarrow;
+  return index_text(index, wide ? widened(names) : names);
+}
+
+std::string block_type(const Kernel& kernel, const Instr& random) {
+  return has_narrow_blocks(kernel, random) ? "u32" : "u64";
 }
 
 std::string expression(const Kernel& kernel, InstrId id, const Names& names) {

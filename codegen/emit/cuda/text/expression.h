@@ -18,6 +18,11 @@ std::string substitute(std::string_view meaning, const std::vector<std::string>&
 /// comes from its kernel class.)
 std::string expression(const Kernel& kernel, InstrId instr, const Names& names);
 
+/// The place of a random number, in as many bits as the kernel's may take.
+std::string random_index(const Kernel& kernel, const Index& index, const Names& names);
+/// "u32" or "u64": what holds the number of a random number's block.
+std::string block_type(const Kernel& kernel, const Instr& random);
+
 /// "const float v3 = v1 + v2;" without its comment. For InstrKind as in `expression`, less literals: those are spelled
 /// where they are used.
 std::string definition(const Kernel& kernel, InstrId instr, const Names& names);

@@ -13,10 +13,11 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-std::string symbol_name(const Kernel& kernel, const std::string& symbol) {
-  const auto found = std::find(kernel.dims.begin(), kernel.dims.end(), symbol);
-  TENON_CHECK(found != kernel.dims.end(), "symbol is not among the kernel's dims");
-  return fmt::format("n{}", found - kernel.dims.begin());
+std::string symbol_name(const Names& names, const std::string& symbol) {
+  const std::vector<std::string>& dims = names.kernel->dims;
+  const auto found = std::find(dims.begin(), dims.end(), symbol);
+  TENON_CHECK(found != dims.end(), "symbol is not among the kernel's dims");
+  return fmt::format("{}n{}", names.widened ? "(i64)" : "", found - dims.begin());
 }
 
 std::string constant_text(std::int64_t value) {
@@ -45,7 +46,8 @@ std::string atom_text(const IndexAtom& atom, const Names& names) {
   switch (atom.kind) {
     case IndexAtom::Kind::axis: return names.axes[static_cast<std::size_t>(atom.id)];
     case IndexAtom::Kind::value:
-      return fmt::format("({}){}", index_type(*names.kernel), value_name(*names.kernel, atom.id));
+      return fmt::format("({}){}", names.widened ? "i64" : index_type(*names.kernel),
+                         value_name(*names.kernel, atom.id));
     case IndexAtom::Kind::floor_div: return divided("/", "floor_div");
     case IndexAtom::Kind::mod: return divided("%", "floor_mod");
   }
@@ -70,6 +72,13 @@ Names names_of(const Kernel& kernel) {
   return names;
 }
 
+Names widened(Names names) {
+  if (names.kernel->wide_index || names.widened) return names;
+  names.widened = true;
+  for (std::string& axis : names.axes) axis = "(i64)" + axis;
+  return names;
+}
+
 std::string index_type(const Kernel& kernel) { return kernel.wide_index ? "i64" : "int"; }
 std::string unsigned_index_type(const Kernel& kernel) { return kernel.wide_index ? "u64" : "u32"; }
 
@@ -90,6 +99,8 @@ std::string value_name(const Kernel& kernel, InstrId instr) {
   return what.kind == InstrKind::literal ? parenthesized(literal(what.literal, what.dtype)) : fmt::format("v{}", instr);
 }
 
+std::string keys_name(InstrId seed) { return fmt::format("keys{}", seed); }
+
 std::string dim_text(const Dim& dim, const Names& names) {
   if (dim.is_constant()) return constant_text(dim.constant());
   // Dim's own text is canonical: words are symbols, or "floordiv" before a parenthesis.
@@ -105,7 +116,7 @@ std::string dim_text(const Dim& dim, const Names& names) {
     } else if (std::isdigit(static_cast<unsigned char>(word[0]))) {
       result += word.size() > 9 ? word + "ll" : word;
     } else {
-      result += end < text.size() && text[end] == '(' ? "floor_div" : symbol_name(*names.kernel, word);
+      result += end < text.size() && text[end] == '(' ? "floor_div" : symbol_name(names, word);
     }
     i = end;
   }

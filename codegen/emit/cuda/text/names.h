@@ -11,11 +11,15 @@ namespace tenon::codegen::cuda {
 
 struct Names {
   const Kernel* kernel;
-  std::vector<std::string> axes;  ///< what each axis is called here: "i0", or "(i0 + j)" inside a loop over a vector
+  std::vector<std::string> axes;    ///< what each axis is called here: "i0", or "(i0 + j)" inside a loop over a vector
+  std::vector<InstrId> keyed = {};  ///< seeds of which "keys4" is defined: numbers are drawn from it instead of v4
+  bool widened = false;             ///< where offsets have 32 bits: axes, symbols and values are cast to 64 first
 };
 
 /// Every axis by its own name.
 Names names_of(const Kernel& kernel);
+/// Of indices that are computed in 64 bits, though offsets may have 32.
+Names widened(Names names);
 
 /// "int" or "i64": what offsets are computed in.
 std::string index_type(const Kernel& kernel);
@@ -31,9 +35,12 @@ const Store& store_at(const Kernel& kernel, int store);
 /// What uses of `instr` are spelled: its name "v12", or the literal itself, in parentheses when negative.
 std::string value_name(const Kernel& kernel, InstrId instr);
 
+/// "keys4": the Philox keys of seed v4.
+std::string keys_name(InstrId seed);
+
 /// A dimension in terms of n0, n1, … (see dimension_definitions).
 std::string dim_text(const Dim& dim, const Names& names);
-/// An index in index_type.
+/// An index in index_type, or in i64 with widened names.
 std::string index_text(const Index& index, const Names& names);
 /// The conjunction of what is not proven of `guards`; empty when all of it is.
 std::string guard_text(const std::vector<Guard>& guards, const Names& names);
