@@ -6,28 +6,27 @@
 struct span {
   i64 low, high;
 };
-// Of value(x), first <= x < end, which is not empty.
+// Of value(x) at first, first + step, …, below `end`, of which there is one at least. Several are under way at once: a warp
+// that waited for each would be slower than the products.
 template <class Index, class Value>
-__device__ __forceinline__ span span_of(Index first, Index end, const Value& value) {
-  span all = {value(first), 0};
-  all.high = all.low;
-#pragma unroll 4
-  for (Index x = first + 1; x < end; ++x) {
-    const i64 it = value(x);
-    all.low = it < all.low ? it : all.low, all.high = it > all.high ? it : all.high;
+__device__ __forceinline__ span span_of(Index first, Index end, const Value& value, Index step = 1) {
+  auto low = value(first), high = low;
+  constexpr int ahead = 64 / sizeof(low);
+#pragma unroll 1
+  for (Index x = first; x < end; x += step * ahead) {
+    decltype(low) its[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) its[i] = value(x + step * i < end ? x + step * i : first);
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) low = its[i] < low ? its[i] : low, high = its[i] > high ? its[i] : high;
   }
-  return all;
+  return {low, high};
 }
-// The same by all lanes of a warp.
+// The same of all from `first` on, by all lanes of a warp.
 template <class Index, class Value>
 __device__ __forceinline__ span span_of_warp(Index first, Index end, const Value& value) {
   const Index mine = first + (Index)(threadIdx.x % 32);
-  span all = {value(mine < end ? mine : first), 0};
-  all.high = all.low;
-  for (Index x = mine + 32; x < end; x += 32) {
-    const i64 it = value(x);
-    all.low = it < all.low ? it : all.low, all.high = it > all.high ? it : all.high;
-  }
+  span all = span_of(mine < end ? mine : first, end, value, (Index)32);
 #pragma unroll
   for (int lanes = 1; lanes < 32; lanes *= 2) {
     const i64 low = __shfl_xor_sync(~0u, all.low, lanes), high = __shfl_xor_sync(~0u, all.high, lanes);

@@ -24,12 +24,14 @@ bool is_steady(const Instr& instr) {
                      [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
 }
 
-// "const span of_v4 = span_of(j0, j1, [&](int j) -> i64 { … });": of `function`, from `first` up to, not with, `end`.
+// "const auto at_of_v4 = [&](int j) -> int { … }; const span of_v4 = span_of(j0, j1, at_of_v4);": of `function`, from
+// `first` up to, not with, `end`.
 void emit_span(Writer& out, const AttentionText& a, InstrId id, int axis, const std::string& function,
                const std::string& first, const std::string& end) {
-  const std::string value = fmt::format("return (i64)({});", value_name(a.kernel, id));
+  const char* type = size_of(a.kernel.instr(id).dtype) > 4 ? "i64" : "int";
+  const std::string value = fmt::format("return ({})({});", type, value_name(a.kernel, id));
   const std::string name = "at_" + span_name(id);
-  out.open(fmt::format("const auto {} = [&]({} {}) -> i64 {{", name, a.index, axis_name(a, axis)));
+  out.open(fmt::format("const auto {} = [&]({} {}) -> {} {{", name, a.index, axis_name(a, axis), type));
   define(out, a.kernel, needed(a.kernel, {id}), a.names);
   out.line(value);
   out.close("};");
