@@ -83,7 +83,8 @@ class Attention(random_checks.Graph):
             return self.line(f"add({s}, mul(cast(sub({j}, {i}), dtype=f32), mul({slopes}, 0.02)))")
         if kind == 2:
             shape = draw.choice(((self.queries, self.keys), (self.number, self.queries, self.keys), (1, self.keys)))
-            return self.line(f"add({s}, {self.input('f32', shape)})")
+            stored = draw.choice(("f32", "bf16", "f16"))
+            return self.line(f"add({s}, cast({self.input(stored, shape)}, dtype=f32))")
         return s
 
     def write(self):

@@ -45,6 +45,43 @@ constexpr bool is_by_fours = false;
 template <class Draw, class Function>
 constexpr bool is_by_fours<by_fours<Draw, Function>> = true;
 
+//@ by_pairs
+// A function(i, j, x, read) of a key and of what is read for it, the first or the second of the pair that read(i, j) gives
+// for an even j.
+template <class Read, class Function>
+struct by_pairs {
+  Read read;
+  Function function;
+  __device__ __forceinline__ by_pairs(Read read_, Function function_) : read(read_), function(function_) {}
+};
+
+//@ held_pairs
+// What a function of the `count` scores of a thread reads ahead of them: nothing, or pairs. What lies behind the last key
+// is not read.
+template <int count, class Function>
+struct held_pairs {
+  template <class Index>
+  __device__ __forceinline__ void read(const Function&, const Index (&)[2], Index, Index) {}
+};
+template <int count, class Read, class Function>
+struct held_pairs<count, by_pairs<Read, Function>> {
+  decltype((*static_cast<const Read*>(nullptr))(0, 0)) pairs[count / 2];
+  template <class Index>
+  __device__ __forceinline__ void read(const by_pairs<Read, Function>& f, const Index (&i)[2], Index j0, Index j_limit) {
+#pragma unroll
+    for (int x = 0; x < count / 2; ++x) {
+      const Index j = j0 + (Index)(x / 2 * 8 + threadIdx.x % 4 * 2);
+      pairs[x] = f.read(i[x % 2], j < j_limit ? j : j_limit - 2);
+    }
+  }
+};
+
+//@ held_ahead
+template <int count, class Function>
+__device__ __forceinline__ held_pairs<count, Function> held_ahead(const Function&) {
+  return {};
+}
+
 //@ share_blocks
 // Two neighbouring lanes have two keys each of the same four, of the same two rows, and each lane the blocks of one row,
 // the first those of the first. Gives the words of a lane's keys: two of the first row, then two of the second.
@@ -74,17 +111,28 @@ __device__ __forceinline__ constexpr Index column_of(int x) {
 // s[x] = f(i, j, s[x]) for the scores of a thread, and `hidden` but where sees(x). What is drawn by fours is asked of the
 // last key instead of those behind it: no branch may stand while products are under way.
 template <int count, class Function, class Index, class Sees>
-__device__ __forceinline__ void map_keys(float (&s)[count], const Function& f, const Index (&i)[2], Index j0, Index j_limit,
-                                         const Sees& sees, float hidden) {
+__device__ __forceinline__ void map_keys(float (&s)[count], const Function& f, const held_pairs<count, Function>&,
+                                         const Index (&i)[2], Index j0, Index j_limit, const Sees& sees, float hidden) {
 #pragma unroll
   for (int x = 0; x < count; ++x) {
     const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x);
     s[x] = sees(x) ? f(i[x / 2 % 2], j, s[x]) : hidden;
   }
 }
-template <int count, class Draw, class Function, class Index, class Sees>
-__device__ __forceinline__ void map_keys(float (&s)[count], const by_fours<Draw, Function>& f, const Index (&i)[2],
+template <int count, class Read, class Function, class Index, class Sees>
+__device__ __forceinline__ void map_keys(float (&s)[count], const by_pairs<Read, Function>& f,
+                                         const held_pairs<count, by_pairs<Read, Function>>& held, const Index (&i)[2],
                                          Index j0, Index j_limit, const Sees& sees, float hidden) {
+#pragma unroll
+  for (int x = 0; x < count; ++x) {
+    const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x);
+    s[x] = sees(x) ? f.function(i[x / 2 % 2], j, s[x], held.pairs[x / 2][x % 2]) : hidden;
+  }
+}
+template <int count, class Draw, class Function, class Index, class Sees>
+__device__ __forceinline__ void map_keys(float (&s)[count], const by_fours<Draw, Function>& f,
+                                         const held_pairs<count, by_fours<Draw, Function>>&, const Index (&i)[2], Index j0,
+                                         Index j_limit, const Sees& sees, float hidden) {
   const Index row = threadIdx.x % 2 == 0 ? i[0] : i[1];
 #pragma unroll
   for (int x = 0; x < count; x += 4) {
@@ -111,13 +159,13 @@ struct weighted_rows {
 
   // Scores of keys from j0 on, of which masks hide some, or that lie behind the last one. keys_of(i): the range that a
   // query sees.
-  template <int tile_kv, class Weights, class Index, class KeysOf>
-  static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Index (&i)[2], Index j0,
-                                              Index j_limit, const KeysOf& keys_of) {
+  template <int tile_kv, class Weights, class Held, class Index, class KeysOf>
+  static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Held& held,
+                                              const Index (&i)[2], Index j0, Index j_limit, const KeysOf& keys_of) {
     const Index own = j0 + (Index)(threadIdx.x % 4 * 2);
     if constexpr (Weights::by == masking::by_scores) {
       const auto sees = [&](int x) { return own + column_of<Index>(x) < j_limit; };
-      map_keys(s, weights.masked, i, j0, j_limit, sees, minus_infinity(0.0f));
+      map_keys(s, weights.masked, {}, i, j0, j_limit, sees, minus_infinity(0.0f));
     } else {
       const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
       const Index first[2] = {upper.first - own, lower.first - own}, last[2] = {upper.last - own, lower.last - own};
@@ -142,19 +190,19 @@ struct weighted_rows {
         return Weights::by == masking::by_conditions ? (bits[x / 32] >> x % 32 & 1) != 0
                                                      : column >= first[x / 2 % 2] && column < last[x / 2 % 2];
       };
-      map_keys(s, weights.open_score, i, j0, j_limit, sees, minus_infinity(0.0f));
+      map_keys(s, weights.open_score, held, i, j0, j_limit, sees, minus_infinity(0.0f));
     }
   }
 
   // Makes weights of scores; gives what multiplies all that was summed before. What is drawn for weights takes its time
   // here, while values are multiplied.
-  template <int tile_kv, class Weights, class Index, class KeysOf>
-  __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights,
+  template <int tile_kv, class Weights, class Held, class Index, class KeysOf>
+  __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights, const Held& held,
                                         const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
     if (!open) {
-      mask<tile_kv>(s, weights, i, j0, j_limit, keys_of);
+      mask<tile_kv>(s, weights, held, i, j0, j_limit, keys_of);
     } else if (!Weights::plain) {
-      map_keys(s, weights.open_score, i, j0, j_limit, [](int) { return true; }, 0.0f);
+      map_keys(s, weights.open_score, held, i, j0, j_limit, [](int) { return true; }, 0.0f);
     }
     const float slope = weights.scale * log2_e;
     ratio[0] = ratio[1] = 1;
@@ -196,7 +244,7 @@ struct weighted_rows {
                                                   Index j_limit) {
     const Index left = j_limit - j0 - (Index)(threadIdx.x % 4 * 2);
     const auto sees = [&](int x) { return !Weights::varies || column_of<Index>(x) < left; };
-    map_keys(s, weights.factor, i, j0, j_limit, sees, 0.0f);
+    map_keys(s, weights.factor, {}, i, j0, j_limit, sees, 0.0f);
   }
 
   // The sums of four lanes that share rows.

@@ -227,8 +227,9 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             if constexpr (Tiles::block_mask) return {j, open && (mark & 2) != 0, (mark & 1) != 0};
             return {j, open, j + tile_kv >= end};
           };
+          auto held = held_ahead<tile_kv / 2>(weights.open_score);
           const auto weigh = [&](const key_tile<Index>& now) {
-            rows.template weigh<tile_kv>(s, ratio, weights, i, now.j, now.open, j_limit,
+            rows.template weigh<tile_kv>(s, ratio, weights, held, i, now.j, now.open, j_limit,
                                          [&](Index query) { return keys_of(tile.batch, query, 1); });
           };
           const auto pack_weights = [&](const key_tile<Index>& now) {
@@ -241,6 +242,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           wait_arrival(full_q, at_q.parity);
           wait_arrival(full_k + at_k.stage, at_k.parity);
           key_tile<Index> now = tile_behind(range.first - tile_kv);
+          held.read(weights.open_score, i, now.j, j_limit);
           wait_for_turn();
           begin_products();
           issue_scores();
@@ -256,6 +258,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           while (!now.last) {
             wait_arrival(full_k + at_k.stage, at_k.parity);
             now = tile_behind(now.j);
+            held.read(weights.open_score, i, now.j, j_limit);
             wait_for_turn();
             begin_products();
             issue_scores();

@@ -110,6 +110,18 @@ TEST(WarpgroupAttention, FourRandomNumbersAreDrawnAtOnce) {
   expect(lengths(2), schedule, {"random_element<u32>("});
 }
 
+// In pairs ahead of the scores where rows have an even number of keys, else one by one.
+TEST(WarpgroupAttention, BiasesAreReadAheadOfScores) {
+  for (const char* schedule :
+       {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=48", "tile_q=64 tile_kv=32 parts=2 stages=3"}) {
+    expect_attention({.name = "pairs", .queries = 130, .keys = 202, .lse = true, .bias = true}, schedule);
+    expect_attention({.name = "bf16", .dtype = DType::bf16, .queries = 70, .keys = 64, .bias = true}, schedule);
+    expect_attention({.name = "causal", .queries = 200, .keys = 200, .mask = Mask::causal, .bias = true}, schedule);
+    expect_attention({.name = "window", .queries = 200, .keys = 200, .mask = Mask::window, .bias = true}, schedule);
+    expect_attention({.name = "odd", .queries = 70, .keys = 91, .bias = true}, schedule);
+  }
+}
+
 // The row of one query has no stride.
 TEST(WarpgroupAttention, OneQueryHasABox) {
   expect_attention({.name = "one_query", .queries = 1, .keys = 200}, "tile_q=64 tile_kv=64");

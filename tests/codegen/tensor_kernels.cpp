@@ -190,6 +190,11 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     const InstrId noise = build.map(Op::cast, {draw(AttentionCase::kStreamOfScores)}, wide);
     s = build.map(Op::add, {s, build.map(Op::mul, {noise, build.literal(0x1p-32, wide)})});
   }
+  if (c.bias) {
+    const int bias = build.input(c.dtype, {c.heads, c.queries, c.keys});
+    const InstrId read = build.load(bias, head * (c.queries * c.keys) + at(c.keys, i, j));
+    s = build.map(Op::add, {s, build.map(Op::cast, {read}, wide)});
+  }
   if (c.alibi) {
     const InstrId row = build.index(Index::axis(i), DType::i32), column = build.index(Index::axis(j), DType::i32);
     const InstrId distance = build.map(Op::cast, {build.map(Op::sub, {column, row})}, wide);
@@ -272,6 +277,8 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_80", .queries = 130, .keys = 1, .depth = 80, .width = 96},
       {.name = "f16_by_hand", .mask = Mask::causal, .by_hand = true, .alibi = true},
       {.name = "f16_added_lengths", .mask = Mask::added_lengths, .lse = true},
+      {.name = "bf16_bias", .dtype = bf16, .depth = 128, .width = 128, .bias = true},
+      {.name = "f16_bias_causal", .queries = 300, .keys = 300, .mask = Mask::causal, .bias = true},
       {.name = "f16_documents", .queries = 700, .keys = 700, .mask = Mask::documents},
       {.name = "bf16_prefixes", .dtype = bf16, .depth = 128, .width = 128, .mask = Mask::prefixes, .lse = true},
       {.name = "f16_empty_rows", .queries = 200, .keys = 100, .mask = Mask::causal, .lse = true},

@@ -144,6 +144,7 @@ void check_attention(const AttentionCase& c, const Bindings& at, const Kernel& k
         s *= 0.125;
         if (c.softcap) s = std::tanh(s / 30) * 30;
         if (c.draws_from) s += 0x1p-32 * drawn(c, arrays, AttentionCase::kStreamOfScores, (h * queries + i) * keys + j);
+        if (c.bias) s += arrays[3].at((h * queries + i) * keys + j);
         if (c.alibi) s += static_cast<double>(j - i) * 0.0625;
         scores.push_back(sees(c, arrays, h, i, j, queries, keys) ? s : -kInfinity);
         top = std::max(top, scores.back());

@@ -166,6 +166,15 @@ TEST(TensorKernelText, LengthsBecomeRangesOfKeys) {
   }
 }
 
+TEST(TensorKernelText, ABiasIsReadInPairs) {
+  const Target target = codegen::cuda_target("sm_90a");
+  AttentionCase c{.name = "bias", .heads = 32, .queries = 512, .keys = 640, .bias = true};
+  expect_lines(emit_cuda(attention_kernel(c, target), target).text, {"const auto open_score = by_pairs("});
+  c.keys = 641;
+  const std::string odd = emit_cuda(attention_kernel(c, target), target).text;
+  EXPECT_EQ(odd.find("= by_pairs("), std::string::npos) << odd;
+}
+
 TEST(TensorKernelText, TilesThatEveryQuerySeesAreNotMasked) {
   const Target target = codegen::cuda_target("sm_90a");
   const AttentionCase c{.name = "window", .heads = 32, .queries = 512, .keys = 640, .mask = Mask::window};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/read_ahead.h"
 #include "codegen/analysis/scaled_scores.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/tensor/attend_boxes.h"
@@ -23,8 +24,10 @@ constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are w
 
 // The score's function with the constant left to the exponential: the value that has it is that without.
 void emit_score(Writer& out, const AttentionText& a, const std::string& name, const Region& region,
-                const ScaledScores& scaled, InstrId result) {
+                const ScaledScores& scaled, InstrId result, InstrId read = -1) {
   KeyFunction function = drawing_function(a, name, parameter(a, a.parts.scores), region);
+  function.read = read;
+  if (read >= 0) std::erase(function.region, read);
   if (scaled.product < 0 || result == scaled.product) {
     std::erase(function.region, scaled.product);
     return emit_key_function(out, a, function, value_name(a.kernel, result == scaled.product ? scaled.value : result));
@@ -65,7 +68,8 @@ void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled) {
   emit_keys(out, a);
   if (!a.masks.exact) emit_score(out, a, "score", p.score_region, scaled, p.score);
   if (a.masks.exact && !a.masks.complete()) emit_visible(out, a);
-  emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open);
+  emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open,
+             read_ahead(a.kernel, p, a.masks));
   emit_shift(out, a);
   emit_weight(out, a);
   emit_key_function(out, a, drawing_function(a, "factor", a.real + " w", p.factor_region), factored(a));

@@ -88,12 +88,12 @@ void emit_weight(Writer& out, const AttentionText& a) {
 }
 
 KeyFunction key_function(const std::string& name, const std::string& given, const Region& region) {
-  return {name, given, region, {}};
+  return {name, given, region, {}, -1};
 }
 
 KeyFunction drawing_function(const AttentionText& a, const std::string& name, const std::string& given,
                              const Region& region) {
-  KeyFunction function{name, given, region, drawn_by_fours(a.kernel, region, a.parts.j)};
+  KeyFunction function{name, given, region, drawn_by_fours(a.kernel, region, a.parts.j), -1};
   std::erase_if(function.region, [&](InstrId id) { return contains(function.drawn, id); });
   return function;
 }
@@ -111,9 +111,26 @@ void emit_keys(Writer& out, AttentionText& a) {
     out.line(fmt::format("const philox_keys {} = {};", keys_name(seed), value_name(a.kernel, seed)));
 }
 
+namespace {
+
+void open_pairs(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& given) {
+  const Instr& load = a.kernel.instr(function.read);
+  const DType stored = stored_dtype(a.kernel, load.access);
+  out.open(fmt::format("const auto {} = by_pairs([&]({}, {} {}) -> {} {{", function.name, query(a), a.index,
+                       axis_name(a, a.parts.j), pack_type(stored, 2)));
+  out.line(fmt::format("return {};", vector_load(a.kernel, function.read, {.axis = a.parts.j, .vector = 2}, a.names)));
+  out.close(fmt::format("}}, [&]({}, {} x{}) -> {} {{", given, storage_type(stored), function.read, a.real));
+  out.line(fmt::format("const {} v{} = {};", value_type(load.dtype), function.read,
+                       decoded(fmt::format("x{}", function.read), stored)),
+           comment(load));
+}
+
+}  // namespace
+
 void open_key_function(Writer& out, const AttentionText& a, const KeyFunction& function) {
   const std::string given = fmt::format("{}, {} {}, {}", query(a), a.index, axis_name(a, a.parts.j), function.given);
   const std::size_t count = function.drawn.size();
+  if (function.read >= 0) return open_pairs(out, a, function, given);
   if (count == 0) return out.open(fmt::format("const auto {} = [&]({}) -> {} {{", function.name, given, a.real));
   out.open(fmt::format("const auto {} = by_fours([&]({}, {} four) -> pack<philox_block, {}> {{", function.name,
                        query(a), a.index, count));
@@ -126,7 +143,7 @@ void open_key_function(Writer& out, const AttentionText& a, const KeyFunction& f
 
 void close_key_function(Writer& out, const KeyFunction& function, const std::string& result) {
   out.line(fmt::format("return {};", result));
-  out.close(function.drawn.empty() ? "};" : "});");
+  out.close(function.drawn.empty() && function.read < 0 ? "};" : "});");
 }
 
 void emit_key_function(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& result) {

@@ -37,12 +37,15 @@ void emit_weight(Writer& out, const AttentionText& a);
 
 /// A function of a key: f(i, j, x), of one value that it is given. Where it draws random numbers by fours (draws.h) it
 /// is given these as well: "const auto score = by_fours([&](int i, int four) -> pack<philox_block, 1> { … },
-/// [&](int i, int j, float v5, const pack<int, 1>& drawn) -> float { … });".
+/// [&](int i, int j, float v5, const pack<int, 1>& drawn) -> float { … });". So is what is read in pairs
+/// (read_ahead.h): "by_pairs([&](int i, int j) -> pack<bf16, 2> { … }, [&](int i, int j, float v5, bf16 x6) -> float {
+/// … });".
 struct KeyFunction {
   std::string name;
   std::string given;  ///< "float v5"
-  Region region;      ///< less what is drawn
+  Region region;      ///< less what is drawn, or read in pairs
   Region drawn;
+  InstrId read = -1;
 };
 /// Without anything that is drawn by fours.
 KeyFunction key_function(const std::string& name, const std::string& given, const Region& region);
