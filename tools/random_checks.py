@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What random_products.py and random_attention.py share: graph files of many seeds, run through `tenon bench --check`.
 
-Graphs run 20 to a process; where one fails, each of its 20 runs alone.
+Several graphs run in a process; where one fails, each of these runs alone.
 """
 import argparse
 import concurrent.futures
@@ -10,7 +10,6 @@ import random
 import subprocess
 import time
 
-EACH = 20    # graphs of one process
 LIMIT = 240  # seconds of one process
 
 
@@ -79,6 +78,7 @@ def main(description, name, text_of):
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--jobs", type=int, default=12)
+    parser.add_argument("--each", type=int, default=20, help="graphs of one process: what is begun is waited for")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     asked = parser.parse_args()
     os.makedirs(asked.folder, exist_ok=True)
@@ -93,7 +93,7 @@ def main(description, name, text_of):
         return (len(some), check(asked, some)) if time.monotonic() < stop else (0, [])
 
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
-        for done, found in pool.map(batch, [files[i:i + EACH] for i in range(0, len(files), EACH)]):
+        for done, found in pool.map(batch, [files[i:i + asked.each] for i in range(0, len(files), asked.each)]):
             ran += done
             failed += found
             for file, said in found:

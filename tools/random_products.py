@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Random products, checked against the interpreter: shapes, layouts, views, batches, prologues and epilogues.
 
-    python3 tools/random_products.py TENON FOLDER [--count 2000] [--seed N] [--target cuda] [--jobs 12] [--seconds S]
+    python3 tools/random_products.py TENON FOLDER [--count 2000] [--seed N] [--target cuda] [--jobs 12] [--each 20] [--seconds S]
 
 TENON is the `tenon` program. The graphs are written into FOLDER as product_SEED.tn, one seed each, and run through
-`tenon bench --check`, 20 to a process. What failed or differed is printed with its graph's file. Nothing is begun after S
+`tenon bench --check`, --each to a process. What failed or differed is printed with its graph's file. Nothing is begun after S
 seconds. Exit code 1 when a graph failed or differed.
 """
 import sys
