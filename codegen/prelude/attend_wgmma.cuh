@@ -298,10 +298,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           at_v.advance();
         }
         rows.finish();
-        float unseen[2];
         if constexpr (Tiles::parts > 1) {
           hand_out_shares<Tiles>(sum, rows, keys, mine, weights, i, i0, i_limit, j_limit, e_limit, out);
         } else {
+          float unseen[2];
           rows.close(unseen, weights, i, j_limit);
 #pragma unroll
           for (int x = 0; x < Tiles::width / 2; ++x) sum[x] += unseen[x / 2 % 2];

@@ -242,7 +242,7 @@ TEST(WarpgroupAttention, CompilesWithoutSpillsOrWarnings) {
     Kernel kernel = attention_kernel(c, target);
     for (const char* tile :
          {"tile_q=192 turns", "tile_q=128 turns", "tile_q=64 stages=3", "tile_q=192 turns block_mask",
-          "tile_q=128 turns block_mask", "tile_q=64 stages=3 block_mask"})
+          "tile_q=128 turns block_mask", "tile_q=64 stages=3 block_mask", "tile_q=64 stages=4 parts=2"})
       for (const int keys : {128, 112, 96, 80, 64, 48}) {
         kernel.schedule = codegen::parse_schedule(fmt::format("attend loop=wgmma tile_kv={} {}", keys, tile));
         if (!verify(kernel.schedule, kernel, target).empty()) continue;
