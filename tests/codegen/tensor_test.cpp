@@ -167,9 +167,13 @@ TEST(TensorKernelText, LengthsBecomeRangesOfKeys) {
 }
 
 TEST(TensorKernelText, ABiasIsReadInPairs) {
-  const Target target = codegen::cuda_target("sm_90a");
+  Target target = codegen::cuda_target("sm_90a");
   AttentionCase c{.name = "bias", .heads = 32, .queries = 512, .keys = 640, .bias = true};
   expect_lines(emit_cuda(attention_kernel(c, target), target).text, {"const auto open_score = by_pairs("});
+  target.may.read_ahead = false;
+  const std::string off = emit_cuda(attention_kernel(c, target), target).text;
+  EXPECT_EQ(off.find("= by_pairs("), std::string::npos) << off;
+  target.may.read_ahead = true;
   c.keys = 641;
   const std::string odd = emit_cuda(attention_kernel(c, target), target).text;
   EXPECT_EQ(odd.find("= by_pairs("), std::string::npos) << odd;

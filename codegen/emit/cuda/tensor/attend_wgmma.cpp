@@ -58,7 +58,7 @@ void emit_visible(Writer& out, const AttentionText& a) {
 }
 
 // "const auto with_weights = [&](u32 batch, const auto& use) { … use(weights, out); };"
-void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled) {
+void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled, const Features& may) {
   const AttendParts& p = a.parts;
   const bool plain = scaled.value == p.scores;
   const char* by = a.masks.complete() ? "by_ranges" : a.masks.exact ? "by_conditions" : "by_scores";
@@ -69,7 +69,7 @@ void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled) {
   if (!a.masks.exact) emit_score(out, a, "score", p.score_region, scaled, p.score);
   if (a.masks.exact && !a.masks.complete()) emit_visible(out, a);
   emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open,
-             read_ahead(a.kernel, p, a.masks));
+             may.read_ahead ? read_ahead(a.kernel, p, a.masks) : -1);
   emit_shift(out, a);
   emit_weight(out, a);
   emit_key_function(out, a, drawing_function(a, "factor", a.real + " w", p.factor_region), factored(a));
@@ -147,7 +147,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                      .a_in_registers = true});
   emit_ranges(out, a, schedule.block_mask);
   if (schedule.block_mask) emit_each_visible(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
-  emit_weights(out, a, scaled);
+  emit_weights(out, a, scaled, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
   out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
