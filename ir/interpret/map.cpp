@@ -1,5 +1,6 @@
 // Map ops: one function of up to three elements, over broadcast operands.
 #include <cmath>
+#include <limits>
 
 #include "ir/graph/check.h"
 #include "ir/interpret/interpreter.h"
@@ -99,6 +100,14 @@ std::shared_ptr<Array> in_registers(const Array& from) {
   return result;
 }
 
+// An attention takes a mask of -inf that is added for a selection: a score that is NaN or infinite is hidden too. Of a
+// pair of disturbed runs one says so.
+bool may_hide(const Step& step, double value, double a, double b, std::size_t i) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  return step.node.op == Op::add && std::isnan(value) && (a == -infinity || b == -infinity) &&
+         step.numerics.disturbs() && step.numerics.noise(static_cast<std::int64_t>(i)) > 0;
+}
+
 Array map_reals(const Step& step) {
   if (step.node.op == Op::pow)
     for (auto& operand : step.operands) operand = in_registers(*operand);
@@ -117,7 +126,8 @@ Array map_reals(const Step& step) {
   const Accuracy accuracy = accuracy_of(step.node.op);
   return map_elements<double>(step, [&](Array& result) {
     return [&, f, accuracy](std::size_t i, double a, double b, double c) {
-      const double value = f(a, b, c);
+      const double plain = f(a, b, c);
+      const double value = may_hide(step, plain, a, b, i) ? -std::numeric_limits<double>::infinity() : plain;
       const bool exact =
           (accuracy == Accuracy::correctly_rounded && selects(value, a, b, c)) || is_limit(value, a, b, c);
       result.reals[i] = exact || !step.numerics.disturbs()

@@ -13,6 +13,14 @@ namespace {
 
 class AttentionLengths : public OnTarget {};
 
+// On the host a GPU's kernels compile for seconds: fused only.
+void expect_right(const ir::Graph& graph, const std::vector<ir::HostArray>& inputs, const std::string& target) {
+  if (target != "cuda_on_host") return expect_right_on(graph, target, inputs);
+  for (const ir::Comparison& output :
+       ir::compare_with_interpreter(graph, inputs, GuardedProgram(graph, target, true)(inputs)))
+    EXPECT_TRUE(is_right(output));
+}
+
 void check(const std::string& condition, const std::string& scores, const std::string& target) {
   const ir::Graph graph = ir::parse(fmt::format(
       R"(graph lengths(q: bf16[6, 2, 9, 16], k: bf16[6, 2, 70, 16], v: bf16[6, 2, 70, 8], numbers: i64[6]) {{
@@ -30,10 +38,8 @@ void check(const std::string& condition, const std::string& scores, const std::s
   using Limits = std::numeric_limits<std::int64_t>;
   const std::int64_t numbers[] = {40, 0, 69, -1, Limits::min(), Limits::max()};
   for (std::int64_t b = 0; b < 6; ++b) ir::set_integer(inputs[3], b, numbers[b]);
-  if (target != "cuda_on_host") return expect_right_on(graph, target, inputs);
-  for (const ir::Comparison& output :
-       ir::compare_with_interpreter(graph, inputs, GuardedProgram(graph, target, true)(inputs)))
-    EXPECT_TRUE(is_right(output)) << condition;
+  SCOPED_TRACE(condition);
+  expect_right(graph, inputs, target);
 }
 
 TEST_P(AttentionLengths, BoundTheKeys) {
@@ -47,6 +53,21 @@ TEST_P(AttentionLengths, BoundTheKeys) {
 TEST_P(AttentionLengths, MayBeAdded) {
   check("less(j, n)", "add(s, where(seen, full(shape=[], value=0.0, dtype=f32), -inf))", GetParam());
   check("greater(j, n)", "add(where(seen, full(shape=[], value=-inf, dtype=f32), 0.0), s)", GetParam());
+}
+
+// A score that a mask hides may be infinite: the mask is a selection, or the sum is NaN.
+TEST_P(AttentionLengths, HideScoresThatAreNoNumbers) {
+  const ir::Graph graph = ir::parse(R"(graph hidden(x0: bf16[10, 4], x1: bf16[4, 27], x2: bool[10, 27], x3: bf16[27]) {
+    s = add(matmul(x0, x1, dtype=f32), where(x2, full(shape=[], value=0.0, dtype=f32), -inf))
+    e = exp(sub(s, max(s, axis=-1, keepdims=true)))
+    p = div(e, sum(e, axis=-1, keepdims=true))
+    y = matmul(cast(p, dtype=bf16), x3)
+    return y
+  })");
+  std::vector<ir::HostArray> inputs = data_for(graph, {});
+  for (std::int64_t i = 0; i < 10; ++i) ir::set_integer(inputs[2], i * 27 + 5, 0);
+  for (std::int64_t d = 0; d < 4; ++d) ir::set_real(inputs[1], d * 27 + 5, std::numeric_limits<double>::infinity());
+  expect_right(graph, inputs, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(On, AttentionLengths, ::testing::Values("cpu", "cuda", "cuda_on_host"),
