@@ -82,6 +82,19 @@ void replace_tensor_instructions(std::string& text, int shared_bytes) {
   replace_asm(text, "{ .reg .pred p; mbarrier.try_wait", {"there = host_arrived(place, parity);"});
 }
 
+// The compiler's checks call this function where an address is no multiple of its type's alignment: a GPU refuses such
+// an access. What it leaves is the line of the kernel's text.
+constexpr const char* kAlignmentChecks = R"(
+extern "C" {
+int misaligned_line = 0;
+struct CheckedAccess {
+  const char* file;
+  unsigned line, column;
+};
+void __ubsan_handle_type_mismatch_v1(const CheckedAccess* access, const void*) { misaligned_line = access->line; }
+}
+)";
+
 std::string host_text(const codegen::Source& source) {
   std::string text = source.text;
   const bool hopper = uses_warpgroups(text);
@@ -112,6 +125,7 @@ std::string host_text(const codegen::Source& source) {
       text += "\nextern \"C\" void host_" + entry +
               "(const HostThread& self, void* const* pointers, const long long* dims) {\n  run_thread(" + entry +
               ", self, pointers, dims);\n}\n";
+  text += kAlignmentChecks;
   text += "extern \"C\" void host_resume(const HostThread& self) { become(self); }\n";
   return text;
 }
@@ -140,8 +154,8 @@ class HostKernel final : public runtime::LoadedKernel {
     std::string folder = (std::filesystem::temp_directory_path() / "tenon-cuda-on-host-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
     std::ofstream(folder + "/kernel.cpp") << host_text(source);
-    const std::string command = "c++ -std=c++17 -O0 -w -shared -fPIC -I" TENON_SOURCE_DIR " -o " + folder +
-                                "/kernel.so " + folder + "/kernel.cpp 2> " + folder + "/log";
+    const std::string command = "c++ -std=c++17 -O0 -w -fsanitize=alignment -shared -fPIC -I" TENON_SOURCE_DIR " -o " +
+                                folder + "/kernel.so " + folder + "/kernel.cpp 2> " + folder + "/log";
     if (system(command.c_str()) != 0) {
       std::ifstream log(folder + "/log");
       throw std::runtime_error(std::string(std::istreambuf_iterator<char>(log), {}) + source.text);
@@ -161,6 +175,9 @@ class HostKernel final : public runtime::LoadedKernel {
     run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, arguments, seed);
     if (!source_.finish_entry.empty())
       run(source_.finish_entry, finish_blocks, source_.finish.block, 1, arguments, seed);
+    if (const int line = *symbol<const int*>("misaligned_line"); line != 0)
+      throw std::runtime_error(
+          fmt::format("line {} reads or writes at a misaligned address\n{}", line, host_text(source_)));
   }
 
  private:
@@ -184,9 +201,9 @@ class HostKernel final : public runtime::LoadedKernel {
                   static_cast<unsigned>(threads * cluster), arguments.pointers, arguments.dims);
       }
   }
-  template <class Function>
-  Function symbol(const std::string& name) const {
-    return reinterpret_cast<Function>(dlsym(library_, name.c_str()));
+  template <class Pointer>
+  Pointer symbol(const std::string& name) const {
+    return reinterpret_cast<Pointer>(dlsym(library_, name.c_str()));
   }
 
   const codegen::Source source_;
