@@ -99,11 +99,19 @@ void mark_scores(Kernel& kernel) {
   }
 }
 
+// What divides weights along a row divides an attention's sums instead.
+void mark_results(Kernel& kernel) {
+  if (kernel.kernel_class != ir::KernelClass::attend) return;
+  const InstrId mix = kernel.attention.mix;
+  if (ends_narrow(kernel, mix, kMostFactors, false)) kernel.body[static_cast<std::size_t>(mix)].narrow = true;
+}
+
 }  // namespace
 
 void mark_narrow(Kernel& kernel) {
   mark_weights(kernel);
   mark_scores(kernel);
+  mark_results(kernel);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
     if (is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false)) kernel.body[i].narrow = true;

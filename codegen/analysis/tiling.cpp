@@ -215,15 +215,21 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
 
 int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32; }
 
-std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q) {
   constexpr int kLine = 128, kElements = 64, kBarrier = 8;  // a line of a panel: bytes, elements
-  constexpr int kOfWarp = 4 * 8 * (32 + 8);                 // rows on their way out
+  constexpr int kOfWarp = 4 * 8 * (32 + 8),
+                kZeros = 1024;  // rows on their way out; of products beside which there is one alone
+  constexpr int kOfTests = 6 * (2 * kBarrier + 8);
   const auto panels = [](int elements) { return (elements + kElements - 1) / kElements; };
   const std::int64_t depth = panels(tiles.depth), width = panels(wgmma_width(tiles));
   const int warps = schedule.tile_q / 16;
-  return kLine * (depth * schedule.tile_q + schedule.stages * (depth + width) * schedule.tile_kv) +
-         kBarrier * (2 + 4 * schedule.stages) + (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 : 0) +
-         kOfWarp * warps;
+  return kLine * (stages_q * depth * schedule.tile_q + schedule.stages * (depth + width) * schedule.tile_kv) +
+         kBarrier * (2 * stages_q + 4 * schedule.stages) +
+         (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + kOfWarp * warps + kZeros;
+}
+
+int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target) {
+  return schedule.parts == 1 && wgmma_shared_bytes(schedule, tiles, 2) <= target.shared_memory_per_block ? 2 : 1;
 }
 
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {

@@ -86,8 +86,11 @@ std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& til
 
 /// Columns of values that warpgroups multiply: whole turns of their results.
 int wgmma_width(const AttendTiles& tiles);
-/// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh).
-std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles);
+/// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh), with that
+/// many tiles of queries.
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q);
+/// Tiles of queries that it holds: two, so that the next one comes while this one is multiplied, where both fit.
+int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target);
 
 /// The neighbouring columns that an epilogue handles at once: as wide as its stores and the extent of `axis` allow.
 int epilogue_vector(const Kernel& kernel, int axis, int limit);

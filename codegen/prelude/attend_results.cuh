@@ -15,25 +15,27 @@ __device__ __forceinline__ void hand_out_queries(float (&sum)[width / 2], const 
   int lane = threadIdx.x % 32;
   asm volatile("" : "+r"(lane));
   i0 += (Index)(threadIdx.x / 32 % 4 * 16);
+  constexpr int turns = width % (2 * turn) == 0 ? 2 : 1;  // without moving sums
 #pragma unroll 1
-  for (int column = 0; column < width; column += turn) {
+  for (int column = 0; column < width; column += turns * turn) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int piece = 0; piece < 2 * turns; ++piece) {
+      const int half = piece % 2, of = piece / 2 * turn;
 #pragma unroll
       for (int x = 0; x < turn / 2; x += 4)
-        staged::write(mine, lane / 4, x * 2 + lane % 4 * 2, sum[x + half * 2], sum[x + half * 2 + 1]);
+        staged::write(mine, lane / 4, x * 2 + lane % 4 * 2, sum[of / 2 + x + half * 2], sum[of / 2 + x + half * 2 + 1]);
       __syncwarp();
 #pragma unroll
       for (int slot = 0; slot < slots; ++slot) {
         const int row = (slot * 32 + lane) / per_row, at = (slot * 32 + lane) % per_row * vector;
         const float top = __shfl_sync(~0u, tops[half], row * 4), total = __shfl_sync(~0u, totals[half], row * 4);
-        const Index i = i0 + (Index)(half * 8 + row), e = e0 + (Index)(column + at);
+        const Index i = i0 + (Index)(half * 8 + row), e = e0 + (Index)(column + of + at);
         if (i < i_limit && e < e_limit) out.put(i, e, top, total, staged::template read<vector>(mine, row, at));
       }
       __syncwarp();
     }
 #pragma unroll
-    for (int x = 0; x + turn / 2 < width / 2; ++x) sum[x] = sum[x + turn / 2];
+    for (int x = 0; x + turns * turn / 2 < width / 2; ++x) sum[x] = sum[x + turns * turn / 2];
   }
 }
 

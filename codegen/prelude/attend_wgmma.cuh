@@ -1,27 +1,31 @@
 // The main loop of Attend kernels on sm_90a. Blocks stay and take tile after tile of queries. One thread asks for boxes of
 // queries, keys and values, several tiles of keys ahead; each other warpgroup multiplies 64 queries with them. The scores
 // of a tile of keys are multiplied while the weights of the one before go into the sums, and their softmax hides behind
-// that product (J. Shah et al., "FlashAttention-3", 2024). Weights are fragments of registers as they come.
+// that product (J. Shah et al., "FlashAttention-3", 2024); also where that one is the last of the tile of queries before.
+// Weights are fragments of registers as they come.
 
 //@ attend_tiles
 // `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 64 elements
 // side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
 // `block_mask`: the warp that asks for tiles of keys tests which of them are visible. `pages`: a table says where boxes are.
-template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, bool turns_, int parts_,
+// `stages_q`: tiles of queries that are there or on their way.
+template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
           bool block_mask_, bool pages_ = false>
 struct attend_tiles {
   using element = T;
-  static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_, stages = stages_;
+  static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
+  static constexpr int stages = stages_, stages_q = stages_q_;
   static constexpr bool turns = turns_, block_mask = block_mask_, pages = pages_;
   static constexpr int parts = parts_;
   static constexpr int tile_q = 64 * consumers, panels_d = (depth + 63) / 64, panels_e = (width + 63) / 64;
   static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128;
-  static constexpr int bytes_v = panels_e * tile_kv * 128;
+  static constexpr int bytes_v = panels_e * tile_kv * 128, bytes_zeros = 1024;
+  static constexpr int stages_t = block_mask ? 6 : 0;  // tests of 32 tiles of keys that are known
   // Tests take registers from those who multiply.
-  static constexpr int of_tests = block_mask && consumers > 1 ? consumers == 2 ? 16 : 8 : 0;
-  static constexpr int consumer_registers = (consumers == 1 ? 216 : consumers == 2 ? 240 : 160) - of_tests;
-  static constexpr int producer_registers = (consumers == 1 ? 152 : consumers == 2 ? 24 : 32) + consumers * of_tests;
+  static constexpr int of_tests = block_mask && consumers > 1 ? 8 : 0;
+  static constexpr int consumer_registers = (consumers == 1 ? 240 : consumers == 2 ? 232 : 160) - of_tests;
+  static constexpr int producer_registers = (consumers == 1 ? 128 : consumers == 2 ? 40 : 32) + consumers * of_tests;
   static_assert(tile_kv % 16 == 0 && depth % 16 == 0 && width % 32 == 0, "whole instructions, and whole turns of results");
 };
 
@@ -42,61 +46,87 @@ struct key_tile {
 };
 __device__ __forceinline__ u32 tile_mark(u32 number, bool open, bool last) { return number * 4 + open * 2 + last; }
 
+//@ query_tile
+// A tile of queries: its sequence and head as one number, and the first query.
+template <class Index>
+struct query_tile {
+  u32 batch;
+  Index i;
+};
+
+//@ query_tiles
+// The tiles of queries that a block takes. Where later queries see more keys, tiles go in `pairs`, the last with the first:
+// all blocks have the same to do. `together` heads are walked at once, so that their keys stay in the second-level cache.
+template <class Tiles, bool pairs, class Index>
+struct query_tiles {
+  u32 batches, together, count, turns;  // tiles of a head, and turns for them
+  u32 number;                           // of the turn
+  bool second;                          // of a pair
+
+  __device__ __forceinline__ query_tiles(u32 batches_, u32 together_, Index i_limit)
+      : batches(batches_), together(together_), count((u32)((i_limit + (Tiles::tile_q - 1)) / Tiles::tile_q)) {
+    turns = pairs ? (count + 1) / 2 : count;
+    number = blockIdx.x / Tiles::parts;
+    second = false;
+  }
+  __device__ __forceinline__ bool there() const { return number < turns * batches; }
+  __device__ __forceinline__ query_tile<Index> now() const {
+    const u32 section = number / (together * turns), rest = number % (together * turns);
+    const u32 left = batches - section * together, heads = left < together ? left : together;
+    // A block takes other tiles of each section, since masks may leave more to do in some.
+    const u32 sections = (batches + together - 1) / together, step = turns > sections ? turns / sections : 1;
+    const u32 tile = (rest / heads + section * step) % turns;
+    return {section * together + rest % heads, (Index)(pairs && !second ? count - 1 - tile : tile) * Tiles::tile_q};
+  }
+  // The next one behind `tile`, which is this one. A pair may be one tile, in the middle.
+  __device__ __forceinline__ void advance(const query_tile<Index>& tile) {
+    second = pairs && !second && tile.i * 2 + Tiles::tile_q != (Index)(count * Tiles::tile_q);
+    if (!second) number += gridDim.x / Tiles::parts;
+  }
+};
+
 //@ attend_wgmma
 // load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one
 // wgmma of 64 queries, multiply_values(sum, weights, v, add) one with a fragment of weights. keys_of(batch, i, rows) is the
-// range of keys of queries; where tiles are tested, each_visible(batch, i, rows, j, tiles, use) calls use(number, open, last)
-// for those of `tiles` tiles of keys, from j on, that are visible. with_weights(batch, use) calls use(weights, out). Where later queries see more keys, tiles of queries go in `pairs`, the first with the last: all
-// blocks have the same to do. `together` heads are walked at once, so that their keys stay in the second-level cache.
+// range of keys of queries; where tiles are tested, see_tiles(batch, i, rows, j, tiles, number) says what they see of 32 of
+// `tiles` tiles of keys that begin at j, from one number on. with_weights(batch, use) calls use(weights, out).
 template <class Tiles, bool pairs, class Index, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
-          class MultiplyValues, class KeysOf, class EachVisible, class WithWeights>
+          class MultiplyValues, class KeysOf, class SeeTiles, class WithWeights>
 __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ& load_q, const LoadK& load_k,
                                              const LoadV& load_v, const MultiplyScores& multiply_scores,
                                              const MultiplyValues& multiply_values, const KeysOf& keys_of,
-                                             const EachVisible& each_visible, const WithWeights& with_weights, u32 batches, u32 together, Index i_limit,
-                                             Index j_limit, Index e_limit) {
-  constexpr int stages = Tiles::stages, consumers = Tiles::consumers, tile_kv = Tiles::tile_kv;
+                                             const SeeTiles& see_tiles, const WithWeights& with_weights, u32 batches,
+                                             u32 together, Index i_limit, Index j_limit, Index e_limit) {
+  constexpr int stages = Tiles::stages, stages_q = Tiles::stages_q, consumers = Tiles::consumers, tile_kv = Tiles::tile_kv;
   // Registers that the producer's addresses take.
   constexpr int of_consumer = consumers > 1 && (sizeof(Index) > 4 || Tiles::pages) ? 8 : 0;
-  unsigned char* const queries = shared;
-  unsigned char* const keys = queries + Tiles::bytes_q;
+  unsigned char *const zeros = shared, *const queries = zeros + Tiles::bytes_zeros;
+  unsigned char* const keys = queries + stages_q * Tiles::bytes_q;
   unsigned char* const values = keys + stages * Tiles::bytes_k;
   arrival* const barriers = reinterpret_cast<arrival*>(values + stages * Tiles::bytes_v);
-  arrival *const full_q = barriers, *const empty_q = full_q + 1, *const full_k = empty_q + 1, *const empty_k = full_k + stages;
-  arrival *const full_v = empty_k + stages, *const empty_v = full_v + stages;
-  u32* const marks = reinterpret_cast<u32*>(empty_v + stages);  // of each tile of keys that is there
-  float* const rows_out = reinterpret_cast<float*>(marks + (Tiles::block_mask ? (stages + 3) / 4 * 4 : 0));  // of each warp
+  arrival *const full_q = barriers, *const empty_q = full_q + stages_q, *const full_k = empty_q + stages_q;
+  arrival *const empty_k = full_k + stages, *const full_v = empty_k + stages, *const empty_v = full_v + stages;
+  arrival *const full_t = empty_v + stages, *const empty_t = full_t + Tiles::stages_t;
+  u32* const marks = reinterpret_cast<u32*>(empty_t + Tiles::stages_t);  // of each tile of keys that is there
+  u32* const tested = marks + (Tiles::block_mask ? (stages + 3) / 4 * 4 : 0);  // of 32 tiles: some, all
+  float* const rows_out = reinterpret_cast<float*>(tested + 2 * Tiles::stages_t);  // of each warp
   if (threadIdx.x == 0) {
-    begin_barriers<1>(full_q, 1);
-    begin_barriers<1>(empty_q, consumers);
+    begin_barriers<stages_q>(full_q, 1);
+    begin_barriers<stages_q>(empty_q, consumers);
     begin_barriers<stages>(full_k, 1);
     begin_barriers<stages>(empty_k, consumers);
     begin_barriers<stages>(full_v, 1);
     begin_barriers<stages>(empty_v, consumers);
+    if constexpr (Tiles::block_mask) {
+      begin_barriers<Tiles::stages_t>(full_t, 1);
+      begin_barriers<Tiles::stages_t>(empty_t, 1);
+    }
     publish_barriers();
   }
+  for (int at = threadIdx.x * 16; at < Tiles::bytes_zeros; at += 16 * 128) store<4, 4>((u32*)(zeros + at), pack<u32, 4>{});
+  publish_writes();
   __syncthreads();
-  const u32 tiles_q = (u32)((i_limit + (Tiles::tile_q - 1)) / Tiles::tile_q);
-  const u32 turns_q = pairs ? (tiles_q + 1) / 2 : tiles_q, turns = turns_q * batches;
-  const int group = threadIdx.x / 128;
-  struct place {
-    u32 batch;
-    Index i;
-  };
-  // Calls use(place) for each tile of this block.
-  const auto for_each_tile = [&](const auto& use) {
-    for (u32 number = blockIdx.x / Tiles::parts; number < turns; number += gridDim.x / Tiles::parts) {
-      const u32 section = number / (together * turns_q), rest = number % (together * turns_q);
-      const u32 left = batches - section * together, heads = left < together ? left : together;
-      const u32 batch = section * together + rest % heads, tile = rest / heads;
-#pragma unroll 1
-      for (u32 last = pairs ? 1 : 0;; last = 0) {
-        if (!pairs || last == 1 || tile + 1 + tile != tiles_q)
-          use(place{batch, (Index)(last == 1 ? tiles_q - 1 - tile : tile) * Tiles::tile_q});
-        if (last == 0) break;
-      }
-    }
-  };
+  const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // known to be the same for a warp
   // What this block has of the range.
   const auto blocks_of = [&](key_range<Index>& range) {
     range.first -= range.first % tile_kv;
@@ -106,7 +136,8 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
     range.first += first * tile_kv;
     return all * (rank + 1) / Tiles::parts - first;
   };
-  ring<1> at_q;
+  query_tiles<Tiles, pairs, Index> walk(batches, together, i_limit);
+  ring<stages_q> at_q;
   ring<stages> at_k, at_v;
   if (group == consumers) {
     give_registers<Tiles::producer_registers + consumers * of_consumer>();
@@ -127,48 +158,88 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
     const auto bring_values = [&](u32 batch, Index j) {
       bring(at_v, full_v, empty_v, values, Tiles::bytes_v, load_v, batch, j, 0);
     };
-    const auto bring_queries = [&](const place& tile) {
-      wait_arrival(empty_q, at_q.parity ^ 1);
-      expect_bytes(full_q, Tiles::bytes_q);
-      load_q(queries, full_q, tile.batch, tile.i);
+    const auto bring_queries = [&](const query_tile<Index>& tile) {
+      wait_arrival(empty_q + at_q.stage, at_q.parity ^ 1);
+      expect_bytes(full_q + at_q.stage, Tiles::bytes_q);
+      load_q(queries + at_q.stage * Tiles::bytes_q, full_q + at_q.stage, tile.batch, tile.i);
       at_q.advance();
     };
-    if (asks && !Tiles::block_mask) {
-      for_each_tile([&](const place& tile) {
+    // Keys are asked for a tile ahead of values, as their products are, also from one tile of queries to the next. Queries
+    // come behind those values where their place is free only then.
+    query_tile<Index> before{};
+    Index before_j = 0;
+    bool begun = false;
+    const auto bring_tile = [&](const query_tile<Index>& tile, bool first, Index j, u32 mark) {
+      bring_keys(tile.batch, j, mark);
+      if (first && stages_q > 1) bring_queries(tile);
+      if (begun) bring_values(before.batch, before_j);
+      if (first && stages_q == 1) bring_queries(tile);
+      before = tile;
+      before_j = j;
+      begun = true;
+    };
+    // Calls use(tile, range, blocks) for each tile of queries of this block.
+    const auto for_each_tile = [&](const auto& use) {
+      while (walk.there()) {
+        const query_tile<Index> tile = walk.now();
+        walk.advance(tile);
         key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
         const Index blocks = blocks_of(range);
-        if (blocks == 0) return;
-        bring_queries(tile);
-        bring_keys(tile.batch, range.first, 0);
-#pragma unroll 1
-        for (Index block = 0; block < blocks; ++block) {
-          if (block + 1 < blocks) bring_keys(tile.batch, range.first + (block + 1) * tile_kv, 0);
-          bring_values(tile.batch, range.first + block * tile_kv);
-        }
-      });
-    }
+        use(tile, range.first, blocks);
+      }
+    };
     if constexpr (Tiles::block_mask) {
-      if (threadIdx.x % 128 < 32) {
-        for_each_tile([&](const place& tile) {
-          key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
-          const Index blocks = blocks_of(range);
-          if (blocks == 0) return;
-          if (asks) bring_queries(tile);
-          Index before = -1;
-          const auto bring_tile = [&](Index number, bool open, bool last) {
-            if (asks) {
-              const Index j = range.first + number * tile_kv;
-              bring_keys(tile.batch, j, tile_mark((u32)number, open, last));
-              if (before >= 0) bring_values(tile.batch, before);
-              if (last) bring_values(tile.batch, j);
-              before = j;
+      // One warp asks for tiles that three others have found, each 32 of 96, ahead of it.
+      ring<Tiles::stages_t> at_t;
+      const int finder = threadIdx.x % 128 / 32 - 1;
+      int turn = 0;
+      if (finder >= 0) {
+        for_each_tile([&](const query_tile<Index>& tile, Index j, Index blocks) {
+#pragma unroll 1
+          for (Index number = 0; number < blocks; number += 32) {
+            if (turn == finder) {
+              const auto seen = see_tiles(tile.batch, tile.i, Tiles::tile_q, j, blocks, number);
+              if (threadIdx.x % 32 == 0) {
+                wait_arrival(empty_t + at_t.stage, at_t.parity ^ 1);
+                tested[2 * at_t.stage] = seen.some, tested[2 * at_t.stage + 1] = seen.all;
+                arrive(full_t + at_t.stage);
+              }
             }
-            __syncwarp();
-          };
-          each_visible(tile.batch, tile.i, Tiles::tile_q, range.first, blocks, bring_tile);
+            at_t.advance();
+            turn = turn == 2 ? 0 : turn + 1;
+          }
+        });
+      } else if (asks) {
+        for_each_tile([&](const query_tile<Index>& tile, Index j, Index blocks) {
+          // A tile is asked for when the next one is known, or that there is none; the first where no key is visible.
+          Index waiting = 0;
+          bool first = true, any = false, all = false;
+#pragma unroll 1
+          for (Index number = 0; number < blocks; number += 32) {
+            wait_arrival(full_t + at_t.stage, at_t.parity);
+            const u32 some = tested[2 * at_t.stage], open = tested[2 * at_t.stage + 1];
+            arrive(empty_t + at_t.stage);
+            at_t.advance();
+#pragma unroll 1
+            for (u32 left = some; left != 0; left &= left - 1) {
+              const int bit = __ffs(left) - 1;
+              if (any) {
+                bring_tile(tile, first, j + waiting * tile_kv, tile_mark((u32)waiting, all, false));
+                first = false;
+              }
+              any = true, waiting = number + (Index)bit, all = (open >> bit & 1) != 0;
+            }
+          }
+          if (blocks > 0) bring_tile(tile, first, j + waiting * tile_kv, tile_mark((u32)waiting, all, true));
         });
       }
+    } else if (asks) {
+      for_each_tile([&](const query_tile<Index>& tile, Index j, Index blocks) {
+#pragma unroll 1
+        for (Index block = 0; block < blocks; ++block) bring_tile(tile, block == 0, j + block * tile_kv, 0);
+      });
     }
+    if (asks && begun) bring_values(before.batch, before_j);
     __syncwarp();
   } else {
     take_registers<Tiles::consumer_registers - of_consumer>();
@@ -182,133 +253,177 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       if constexpr (Tiles::turns) give_turn<256>(1 + (group + 1) % consumers);
     };
     if (Tiles::turns && group == consumers - 1) give_turn<256>(1);
-    for_each_tile([&](const place& tile) {
-      key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
-      const Index blocks = blocks_of(range), i0 = tile.i + (Index)(group * 64);
-      const key_range<Index> own = keys_of(tile.batch, i0 < i_limit ? i0 : i_limit - 1, 64);
-      // The rows of a thread's fragments; rows beyond the last query repeat it and are not stored.
-      Index i[2];
+    const auto release = [&](arrival* empty) {
+      if (tells) arrive(empty);
+    };
+    // The rows of a thread's fragments; rows beyond the last query repeat it and are not stored.
+    const auto rows_of = [&](Index (&i)[2], Index i0) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         i[r] = i0 + (Index)(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + r * 8);
         i[r] = i[r] < i_limit ? i[r] : i_limit - 1;
       }
-      with_weights(tile.batch, [&](const auto& weights, const auto& out) {
-        weighted_rows rows;
-        float sum[Tiles::width / 2];
-        if (blocks == 0) {
+    };
+    float s[tile_kv / 2], sum[Tiles::width / 2], ratio[2];
+    u32 p[tile_kv / 16][4] = {};
+    // Products of operands in shared memory: the next panel of 64 elements is so far, in units of 16 bytes, as the third
+    // and fourth number say, the next 16 values as the last.
+    const auto issue_scores = [&](u64 q, u64 k, u32 panel_q, u32 panel_k) {
 #pragma unroll
-          for (int x = 0; x < Tiles::width / 2; ++x) sum[x] = 0;
-        } else {
-          float s[tile_kv / 2], ratio[2];
-          u32 p[tile_kv / 16][4];
-          const auto issue_scores = [&] {
-            const u64 a = tile_descriptor(queries + group * (64 * 128), 0);
-            const u64 b = tile_descriptor(keys + at_k.stage * Tiles::bytes_k, 0);
+      for (int step = 0; step < Tiles::depth / 16; ++step)
+        multiply_scores(s, q + step / 4 * panel_q + step % 4 * 2, k + step / 4 * panel_k + step % 4 * 2, step > 0);
+      commit_products();
+    };
+    const auto issue_values = [&](u64 v, u32 piece, bool add) {
 #pragma unroll
-            for (int step = 0; step < Tiles::depth / 16; ++step)
-              multiply_scores(s, a + (step / 4 * (Tiles::tile_q * 128) + step % 4 * 32) / 16,
-                              b + (step / 4 * (tile_kv * 128) + step % 4 * 32) / 16, step > 0);
-            commit_products();
-          };
-          const auto issue_values = [&](bool add) {
-            const u64 b = tile_descriptor(values + at_v.stage * Tiles::bytes_v, tile_kv * 128);
-#pragma unroll
-            for (int step = 0; step < tile_kv / 16; ++step)
-              multiply_values(sum, p[step], b + step * (16 * 128 / 16), add || step > 0);
-            commit_products();
-          };
-          // The tile of keys that is next in the ring; they lie side by side where none is skipped.
-          const Index end = range.first + blocks * tile_kv;
-          const auto tile_behind = [&](Index before) -> key_tile<Index> {
-            const u32 mark = Tiles::block_mask ? marks[at_k.stage] : 0;
-            const Index j = Tiles::block_mask ? range.first + (Index)(mark / 4) * tile_kv : before + tile_kv;
-            const bool open = j >= own.first_open && j + tile_kv <= own.last_open;
-            if constexpr (Tiles::block_mask) return {j, open && (mark & 2) != 0, (mark & 1) != 0};
-            return {j, open, j + tile_kv >= end};
-          };
-          auto held = held_ahead<tile_kv / 2>(weights.open_score);
-          const auto weigh = [&](const key_tile<Index>& now) {
-            rows.template weigh<tile_kv>(s, ratio, weights, held, i, now.j, now.open, j_limit,
-                                         [&](Index query) { return keys_of(tile.batch, query, 1); });
-          };
-          const auto pack_weights = [&](const key_tile<Index>& now) {
-            pack_fragments<typename Tiles::element, tile_kv>(p, s, weights, i, now.j, j_limit);
-            settle_fragments(p);
-          };
-          const auto release = [&](arrival* empty) {
-            if (tells) arrive(empty);
-          };
-          wait_arrival(full_q, at_q.parity);
+      for (int step = 0; step < tile_kv / 16; ++step)
+        multiply_values(sum, p[step], v + step * piece, add || step > 0);
+      commit_products();
+    };
+    constexpr u32 panel_q = Tiles::tile_q * 128 / 16, panel_k = tile_kv * 128 / 16, piece_v = 16 * 128 / 16;
+    const auto queries_there = [&] {
+      int stage = at_q.stage;
+      // Of deep queries many descriptors would take registers from one tile of keys to the next.
+      if (Tiles::depth > 128) asm volatile("" : "+r"(stage));
+      return tile_descriptor(queries + stage * Tiles::bytes_q + group * (64 * 128), 0);
+    };
+    const auto keys_there = [&] { return tile_descriptor(keys + at_k.stage * Tiles::bytes_k, 0); };
+    const auto values_there = [&] { return tile_descriptor(values + at_v.stage * Tiles::bytes_v, tile_kv * 128); };
+    const u64 nothing = eight_lines_descriptor(zeros);
+    // The tile of queries whose sums are under way: the weights of its last keys, where there are `some`, are multiplied
+    // beside the first scores of the next one.
+    query_tile<Index> under_way{};
+    bool begun = false, some = false, add = false;
+    weighted_rows rows;
+#pragma unroll 1
+    for (;;) {
+      const bool more = walk.there();
+      if (!more && !begun) break;
+      const query_tile<Index> tile = more ? walk.now() : under_way;
+      key_range<Index> range = keys_of(tile.batch, tile.i, Tiles::tile_q);
+      const Index blocks = more ? blocks_of(range) : (Index)0, i0 = tile.i + (Index)(group * 64);
+      const key_range<Index> own = keys_of(tile.batch, i0 < i_limit ? i0 : i_limit - 1, 64);
+      Index i[2];
+      rows_of(i, i0);
+      with_weights(tile.batch, [&](const auto& weights, const auto&) {
+        // The tile of keys that is next in the ring; they lie side by side where none is skipped.
+        const Index end = range.first + blocks * tile_kv;
+        const auto tile_behind = [&](Index before) -> key_tile<Index> {
+          const u32 mark = Tiles::block_mask ? marks[at_k.stage] : 0;
+          const Index j = Tiles::block_mask ? range.first + (Index)(mark / 4) * tile_kv : before + tile_kv;
+          const bool open = j >= own.first_open && j + tile_kv <= own.last_open;
+          if constexpr (Tiles::block_mask) return {j, open && (mark & 2) != 0, (mark & 1) != 0};
+          return {j, open, j + tile_kv >= end};
+        };
+        auto held = held_ahead<tile_kv / 2>(weights.open_score);
+        // Weights of the scores that have come, while values are multiplied.
+        const auto weigh = [&](const key_tile<Index>& now) {
+          release(empty_k + at_k.stage);
+          at_k.advance();
+          if (now.last) {
+            release(empty_q + at_q.stage);
+            at_q.advance();
+          }
+          rows.template weigh<tile_kv>(s, ratio, weights, held, i, now.j, now.open, j_limit,
+                                       [&](Index query) { return keys_of(tile.batch, query, 1); });
+          // Exponentials take their time here. A branch that no sum takes keeps them ahead of the wait, which ptxas moves
+          // to the beginning of its block.
+          settle(s);
+          if (rows.sum[0] + rows.sum[1] < 0) mine[0] = 0;
+        };
+        const auto pack_weights = [&](const key_tile<Index>& now) {
+          pack_fragments<typename Tiles::element, tile_kv>(p, s, weights, i, now.j, j_limit);
+          settle_fragments(p);
+        };
+        const auto finish_values = [&] {
+          release(empty_v + at_v.stage);
+          at_v.advance();
+        };
+        key_tile<Index> now{0, false, true};
+        if (blocks > 0) {
+          wait_arrival(full_q + at_q.stage, at_q.parity);
           wait_arrival(full_k + at_k.stage, at_k.parity);
-          key_tile<Index> now = tile_behind(range.first - tile_kv);
+          now = tile_behind(range.first - tile_kv);
+          held.read(weights.open_score, i, now.j, j_limit);
+        }
+        // Both are issued also where no tile of keys is behind one of them, with zeros: in a branch ptxas would let each
+        // product wait for the one before.
+        const bool scored = blocks > 0;
+        const u64 q = scored ? queries_there() : nothing, k = scored ? keys_there() : nothing, v = some ? values_there() : nothing;
+        const u32 to_q = scored ? panel_q : 0, to_k = scored ? panel_k : 0, to_v = some ? piece_v : 0;
+        wait_for_turn();
+        begin_products();
+        issue_scores(q, k, to_q, to_k);
+        if (some) wait_arrival(full_v + at_v.stage, at_v.parity);
+        begin_products();
+        issue_values(v, to_v, add);
+        pass_turn();
+        wait_products<1>();
+        settle(s);
+        weighted_rows before = rows;
+        rows = weighted_rows();
+        if (scored) weigh(now);
+        wait_products<0>();
+        settle(sum);
+        if (some) finish_values();
+        if (scored) {
+          pack_weights(now);
+        } else {
+#pragma unroll
+          for (int x = 0; x < tile_kv / 4; ++x) p[x / 4][x % 4] = 0;
+        }
+        if (begun) {
+          with_weights(under_way.batch, [&](const auto& its_weights, const auto& out) {
+            const Index its_i0 = under_way.i + (Index)(group * 64);
+            Index its_i[2];
+            rows_of(its_i, its_i0);
+            before.finish();
+            if constexpr (Tiles::parts > 1) {
+              hand_out_shares<Tiles>(sum, before, keys, mine, its_weights, its_i, its_i0, i_limit, j_limit, e_limit, out);
+            } else {
+              float unseen[2];
+              before.close(unseen, its_weights, its_i, j_limit);
+#pragma unroll
+              for (int x = 0; x < Tiles::width / 2; ++x) sum[x] += unseen[x / 2 % 2];
+              hand_out_queries<Tiles::width>(sum, before.top, before.sum, mine, its_i0, (Index)0, i_limit, e_limit, out);
+            }
+          });
+        }
+        forget(sum);
+        add = false;
+        some = scored;
+#pragma unroll 1
+        while (!now.last) {
+          wait_arrival(full_k + at_k.stage, at_k.parity);
+          now = tile_behind(now.j);
           held.read(weights.open_score, i, now.j, j_limit);
           wait_for_turn();
           begin_products();
-          issue_scores();
-          pass_turn();
-          wait_products<0>();
-          settle(s);
-          release(empty_k + at_k.stage);
-          at_k.advance();
-          weigh(now);
-          pack_weights(now);
-          bool add = false;
-#pragma unroll 1
-          while (!now.last) {
-            wait_arrival(full_k + at_k.stage, at_k.parity);
-            now = tile_behind(now.j);
-            held.read(weights.open_score, i, now.j, j_limit);
-            wait_for_turn();
-            begin_products();
-            issue_scores();
-            wait_arrival(full_v + at_v.stage, at_v.parity);
-            begin_products();
-            issue_values(add);
-            add = true;
-            pass_turn();
-            wait_products<1>();
-            settle(s);
-            release(empty_k + at_k.stage);
-            at_k.advance();
-            weigh(now);
-            // Exponentials take their time while values are multiplied. A branch that no sum takes keeps them ahead of the
-            // wait, which ptxas moves to the beginning of its block.
-            settle(s);
-            if (rows.sum[0] + rows.sum[1] < 0) mine[0] = 0;
-            wait_products<0>();
-            settle(sum);
-            release(empty_v + at_v.stage);
-            at_v.advance();
-            if (__any_sync(~0u, ratio[0] != 1 || ratio[1] != 1)) {
-#pragma unroll
-              for (int x = 0; x < Tiles::width / 2; ++x) sum[x] *= ratio[x / 2 % 2];
-            }
-            settle(sum);
-            pack_weights(now);
-          }
-          release(empty_q);
-          at_q.advance();
+          issue_scores(queries_there(), keys_there(), panel_q, panel_k);
           wait_arrival(full_v + at_v.stage, at_v.parity);
           begin_products();
-          issue_values(add);
+          issue_values(values_there(), piece_v, add);
+          add = true;
+          pass_turn();
+          wait_products<1>();
+          settle(s);
+          weigh(now);
           wait_products<0>();
           settle(sum);
-          release(empty_v + at_v.stage);
-          at_v.advance();
-        }
-        rows.finish();
-        if constexpr (Tiles::parts > 1) {
-          hand_out_shares<Tiles>(sum, rows, keys, mine, weights, i, i0, i_limit, j_limit, e_limit, out);
-        } else {
-          float unseen[2];
-          rows.close(unseen, weights, i, j_limit);
+          finish_values();
+          if (__any_sync(~0u, ratio[0] != 1 || ratio[1] != 1)) {
 #pragma unroll
-          for (int x = 0; x < Tiles::width / 2; ++x) sum[x] += unseen[x / 2 % 2];
-          hand_out_queries<Tiles::width>(sum, rows.top, rows.sum, mine, i0, (Index)0, i_limit, e_limit, out);
+            for (int x = 0; x < Tiles::width / 2; ++x) sum[x] *= ratio[x / 2 % 2];
+          }
+          settle(sum);
+          pack_weights(now);
         }
       });
-    });
+      if (!more) break;
+      under_way = tile;
+      begun = true;
+      walk.advance(tile);
+    }
     if (Tiles::turns && group == 0) wait_turn<256>(1);
   }
   if constexpr (Tiles::parts > 1) {

@@ -59,25 +59,16 @@ __device__ __forceinline__ verdict equal(const span& a, const span& b) {
 }
 __device__ __forceinline__ verdict not_equal(const span& a, const span& b) { return inverted(equal(a, b)); }
 
-//@ for_each_visible
-// A warp calls use(number, all, last) for each tile of which `test` says that some key in it is visible, in order; for the
-// first one, as if not all were, where there is none.
-template <class Index, class Test, class Use>
-__device__ __forceinline__ void for_each_visible(Index tiles, const Test& test, const Use& use) {
-  Index waiting = 0;
-  bool all = false, any = false;
-#pragma unroll 1
-  for (Index first = 0; first < tiles; first += 32) {
-    const Index mine = first + (Index)(threadIdx.x % 32);
-    verdict seen = {false, false};
-    if (mine < tiles) seen = test(mine);
-    const u32 visible = __ballot_sync(~0u, seen.some), open = __ballot_sync(~0u, seen.all);
-#pragma unroll 1
-    for (u32 left = visible; left != 0; left &= left - 1) {
-      const int lane = __ffs(left) - 1;
-      if (any) use(waiting, all, false);
-      any = true, waiting = first + (Index)lane, all = (open >> lane & 1) != 0;
-    }
-  }
-  use(waiting, all, true);
+//@ seen_tiles test_tiles
+// Of 32 tiles of keys, from tile `first` on: bit i says that some key in that tile is visible, or that all are. A warp calls
+// it; `test` is of one tile, and `tiles` there are.
+struct seen_tiles {
+  u32 some, all;
+};
+template <class Index, class Test>
+__device__ __forceinline__ seen_tiles test_tiles(Index tiles, Index first, const Test& test) {
+  const Index mine = first + (Index)(threadIdx.x % 32);
+  verdict seen = {false, false};
+  if (mine < tiles) seen = test(mine);
+  return {__ballot_sync(~0u, seen.some), __ballot_sync(~0u, seen.all)};
 }

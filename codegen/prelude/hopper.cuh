@@ -147,6 +147,14 @@ __device__ __forceinline__ void settle(float (&sum)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(sum[i])::"memory");
 }
 
+//@ forget
+// Says that nothing reads these registers before they are written: no copy keeps what is in them.
+template <int N>
+__device__ __forceinline__ void forget(float (&d)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "=f"(d[i]));
+}
+
 //@ wait_turn
 // Until `threads` have come to barrier `number` (1 to 15): these, which wait, and those that gave the turn.
 template <int threads>
@@ -166,4 +174,10 @@ __device__ __forceinline__ void give_turn(int number) {
 __device__ __forceinline__ u64 tile_descriptor(const void* tile, u32 leading) {
   constexpr u64 swizzled_128 = 1ull << 62, eight_lines = (u64)(1024 >> 4) << 32;
   return swizzled_128 | eight_lines | (u64)(leading >> 4) << 16 | (u64)((shared_address(tile) & 0x3ffff) >> 4);
+}
+
+//@ eight_lines_descriptor
+// Of a tile whose lines are all the same eight: 1024 bytes of shared memory, aligned to as many.
+__device__ __forceinline__ u64 eight_lines_descriptor(const void* tile) {
+  return 1ull << 62 | (u64)((shared_address(tile) & 0x3ffff) >> 4);
 }

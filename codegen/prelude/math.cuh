@@ -208,16 +208,17 @@ __device__ __forceinline__ float narrow_exp(float x) { return power_of_two(fma(x
 __device__ __forceinline__ float narrow_share(float a, float b) { return a * (1.0f / b); }
 
 //@ narrow_div
-// a / b to within two units of the last place: for results of 16 bits. One instruction and its scaling, without the
-// branch that an exact quotient takes for large and small numbers.
+// a / b to within two units of the last place: for results of 16 bits. The reciprocal and its scaling are of b alone, so
+// that quotients by one number share them, and no branch is taken for large and small numbers.
 __device__ __forceinline__ float narrow_div(float a, float b) {
-  float y;
 #ifdef __CUDA_ARCH__
-  asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  const float size = fabsf(b), scale = size > 0x1p126f ? 0.25f : size < 0x1p-126f ? 0x1p24f : 1.0f;
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(b * scale));
+  return a * scale * reciprocal;
 #else
-  y = a / b;
+  return a / b;
 #endif
-  return y;
 }
 
 //@ narrow_tanh

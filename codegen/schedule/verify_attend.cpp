@@ -108,7 +108,7 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
                                                                                : consumers == 2 ? kMostOfTwo
                                                                                                 : kMostOfOne))
     return "scores, weights and sums exceed the registers";
-  if (wgmma_shared_bytes(schedule, tiles) > target.shared_memory_per_block)
+  if (wgmma_shared_bytes(schedule, tiles, 1) > target.shared_memory_per_block)
     return "the tiles exceed the shared memory of a block";
   return {};
 }

@@ -160,9 +160,9 @@ TEST(WarpgroupAttention, FaultsShow) {
   };
   expect("a copy is under way to it", "wait_arrival(full_v + at_v.stage, at_v.parity);", ";");
   expect("all threads wait", "release(empty_k + at_k.stage);", ";");
-  expect("all threads wait", "release(empty_q);", ";");
-  expect("changes before the product has run", "wait_products<0>();\n            settle(sum);\n            release",
-         "release");
+  expect("all threads wait", "release(empty_q + at_q.stage);", ";");
+  expect("changes before the product has run",
+         "wait_products<0>();\n          settle(sum);\n          finish_values();", "finish_values();");
   expect("more arrive at a barrier than it counts", "wait_arrival(empty + at.stage, at.parity ^ 1);", ";");
   expect("no wgmma.fence", "begin_products();", ";");
   expect("for its turn", "give_turn<256>(1 + (group + 1) % consumers);", ";");

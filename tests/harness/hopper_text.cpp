@@ -77,6 +77,7 @@ void replace_hopper_instructions(std::string& text) {
   replace_asm(text, "wgmma.commit_group", {"hopper->commit_products();"});
   replace_asm(text, "wgmma.wait_group", {"hopper->wait_products(pending);"});
   replace(text, R"(asm volatile("" : "+f"(sum[i])::"memory");)", ";");
+  replace(text, R"(asm volatile("" : "=f"(d[i]));)", "d[i] = __builtin_nanf(\"\");");
   replace(text, R"(asm volatile("" : "+r"(p[i][0]), "+r"(p[i][1]), "+r"(p[i][2]), "+r"(p[i][3])::"memory");)", ";");
   replace_asm(text, "bar.sync", {"hopper->wait_turn(number, threads);"});
   replace_asm(text, "bar.arrive", {"hopper->give_turn(number, threads);"});

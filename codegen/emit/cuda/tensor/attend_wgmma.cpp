@@ -110,13 +110,22 @@ bool in_pairs(const AttentionText& a) {
                                              [](const KeyBound& b) { return !b.upper && b.slope != 0; });
 }
 
-// Heads whose keys and values fill part of the second-level cache.
-std::int64_t heads_together(const AttentionText& a) {
-  const std::int64_t keys = extent(a, a.parts.j).bounds(a.kernel.symbols).max;
-  const std::int64_t bytes = 2 * (a.tiles.depth + a.tiles.width);
+// Heads that all multiprocessors have tiles of at once, so that blocks which read the same keys do it together; no more
+// than have their keys and values in part of the second-level cache. A power of two, as are mostly the heads that share
+// keys and the sequences that share a bias.
+std::int64_t heads_together(const AttentionText& a, const AttendSchedule& schedule, const Target& target) {
+  constexpr std::int64_t kTypical = 1024;  // where lengths are symbols
+  const auto length = [&](int axis) {
+    const SymbolBounds range = extent(a, axis).bounds(a.kernel.symbols);
+    return std::clamp(std::max<std::int64_t>(range.min, kTypical), range.min, range.max);
+  };
+  const std::int64_t bytes = std::max<std::int64_t>(1, length(a.parts.j)) * 2 * (a.tiles.depth + a.tiles.width);
+  const std::int64_t tiles = (length(a.parts.i) + schedule.tile_q - 1) / schedule.tile_q;
+  const std::int64_t turns = std::max<std::int64_t>(1, in_pairs(a) ? (tiles + 1) / 2 : tiles);
+  const std::int64_t wanted = (target.multiprocessors + turns - 1) / turns;
+  const std::int64_t most = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, kOfL2 / bytes));
   std::int64_t heads = 1;
-  while (heads < 1024 && 2 * heads * bytes <= kOfL2 / std::max<std::int64_t>(1, std::min<std::int64_t>(keys, kOfL2)))
-    heads *= 2;
+  while (2 * heads <= most) heads *= 2;
   return heads;
 }
 
@@ -138,6 +147,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
         BoxedTile{"v", p.v, schedule.tile_kv, wgmma_width(a.tiles)}})
     pages |= emit_load(out, a, tile, launch);
   const DType type = a.tiles.element.dtype;
+  const int stages_q = query_stages(schedule, a.tiles, target);
   emit_product(out, {.name = "multiply_scores", .a = type, .b = type, .columns = schedule.tile_kv});
   emit_product(out, {.name = "multiply_values",
                      .a = type,
@@ -146,24 +156,24 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                      .across_b = true,
                      .a_in_registers = true});
   emit_ranges(out, a, schedule.block_mask);
-  if (schedule.block_mask) emit_each_visible(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
+  if (schedule.block_mask) emit_see_tiles(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
   emit_weights(out, a, scaled, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       schedule.turns, schedule.parts, schedule.block_mask, pages ? ", true" : ""));
+                       stages_q, schedule.turns, schedule.parts, schedule.block_mask, pages ? ", true" : ""));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
                        in_pairs(a) && schedule.parts == 1, a.index));
-  out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});",
-                       schedule.block_mask ? "each_visible" : "0", dim_text(batches, a.names), heads_together(a),
-                       text(p.i), text(p.j), text(p.e)));
+  out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});", schedule.block_mask ? "see_tiles" : "0",
+                       dim_text(batches, a.names), heads_together(a, schedule, target), text(p.i), text(p.j),
+                       text(p.e)));
 
   launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q) * Dim(schedule.parts);
   launch.resident = schedule.parts == 1;
   launch.cluster = schedule.parts;
   launch.block = 2 * schedule.tile_q + 128;
-  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles));
+  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles, stages_q));
   return finish(kernel, out, launch, target, kAllRegisters);
 }
 

@@ -176,7 +176,10 @@ void emit_attention_result(Writer& out, const AttentionText& a) {
   points.instrs.insert(std::upper_bound(points.instrs.begin(), points.instrs.end(), p.mix), p.mix);
   for (const Factor& factor : p.factors) {
     const std::string value = value_name(a.kernel, factor.value);
-    if (factor.op != ir::Op::where) {
+    if (factor.op == ir::Op::div && a.kernel.instr(p.mix).narrow) {
+      points.registers.before = "narrow_div(" + points.registers.before;
+      points.registers.behind += fmt::format(", {})", value);
+    } else if (factor.op != ir::Op::where) {
       points.registers.behind += fmt::format(" {} {}", factor.op == ir::Op::div ? "/" : "*", value);
     } else {
       points.registers.before = fmt::format("({} ? {}", value, factor.kept ? "" : "0 : ") + points.registers.before;

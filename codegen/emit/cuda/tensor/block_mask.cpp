@@ -58,24 +58,25 @@ std::string verdict_text(const std::vector<TileTest>& tests, int node) {
 
 }  // namespace
 
-void emit_each_visible(Writer& out, const AttentionText& a, const std::vector<TileTest>& tests, int tile_kv) {
+void emit_see_tiles(Writer& out, const AttentionText& a, const std::vector<TileTest>& tests, int tile_kv) {
   TENON_CHECK(!tests.empty(), "an attend kernel whose tiles are tested has tests");
   const std::vector<InstrId> values = tested_values(tests);
   const auto limit = [&](int axis) { return parenthesized(dim_text(extent(a, axis), a.names)); };
   out.open(fmt::format(
-      "const auto each_visible = [&](u32 batch, {0} first, int rows, {0} j, {0} tiles, const auto& use) {{", a.index));
+      "const auto see_tiles = [&](u32 batch, {0} first, int rows, {0} j, {0} tiles, {0} number) -> seen_tiles {{",
+      a.index));
   decode_batch(out, a.kernel, a.parts.batch, "batch");
   out.line(fmt::format("const {0} end = min(first + rows, ({0}){1});", a.index, limit(a.parts.i)));
   for (const InstrId id : values)
     if (!varies(a.kernel, id, a.parts.j)) emit_span(out, a, id, a.parts.i, "span_of_warp", "first", "end");
-  out.open(fmt::format("const auto test = [&]({} number) -> verdict {{", a.index));
-  out.line(fmt::format("const {0} j0 = j + number * {1}, j1 = min(j0 + {1}, ({0}){2});", a.index, tile_kv,
-                       limit(a.parts.j)));
+  out.open(fmt::format("const auto test = [&]({} tile) -> verdict {{", a.index));
+  out.line(
+      fmt::format("const {0} j0 = j + tile * {1}, j1 = min(j0 + {1}, ({0}){2});", a.index, tile_kv, limit(a.parts.j)));
   for (const InstrId id : values)
     if (varies(a.kernel, id, a.parts.j)) emit_span(out, a, id, a.parts.j, "span_of", "j0", "j1");
   out.line(fmt::format("return {};", verdict_text(tests, static_cast<int>(tests.size()) - 1)));
   out.close("};");
-  out.line("for_each_visible(tiles, test, use);");
+  out.line("return test_tiles(tiles, number, test);");
   out.close("};");
 }
 

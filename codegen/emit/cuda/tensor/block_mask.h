@@ -7,8 +7,8 @@
 
 namespace tenon::codegen::cuda {
 
-/// "const auto each_visible = [&](u32 batch, int first, int rows, int j, int tiles, const auto& use) { … };": for a
+/// "const auto see_tiles = [&](u32 batch, int first, int rows, int j, int tiles, const auto& use) { … };": for a
 /// warp, those of the tiles of `tile_kv` keys from j on of which `rows` queries from `first` on see some.
-void emit_each_visible(Writer& out, const AttentionText& a, const std::vector<TileTest>& tests, int tile_kv);
+void emit_see_tiles(Writer& out, const AttentionText& a, const std::vector<TileTest>& tests, int tile_kv);
 
 }  // namespace tenon::codegen::cuda
