@@ -157,38 +157,49 @@ struct weighted_rows {
   float below[2] = {0, 0};                                     // what is subtracted from exponents of two
   float sum[2] = {0, 0};                                       // of this thread's weights
 
-  // Scores of keys from j0 on, of which masks hide some, or that lie behind the last one. keys_of(i): the range that a
-  // query sees.
+  // Which of the keys from j0 on the rows see by conditions, as bits: found ahead of the scores, and by a loop, since what
+  // conditions load and compute for a whole tile exceeds the registers. keys_of(i): the range that a query sees.
+  template <int tile_kv, class Weights, class Index, class KeysOf>
+  static __device__ __forceinline__ void find(u32 (&bits)[(tile_kv + 63) / 64], const Weights& weights, const Index (&i)[2],
+                                              Index j0, Index j_limit, const KeysOf& keys_of) {
+    if constexpr (Weights::by == masking::by_conditions) {
+      const Index own = j0 + (Index)(threadIdx.x % 4 * 2);
+      const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
+      const Index first[2] = {upper.first - own, lower.first - own}, last[2] = {upper.last - own, lower.last - own};
+#pragma unroll
+      for (int word = 0; word < (tile_kv + 63) / 64; ++word) {
+        bits[word] = 0;
+#pragma unroll 2
+        for (int y = 0; y < 32 && word * 64 + y * 2 < tile_kv; y += 4)
+#pragma unroll
+          for (int z = 0; z < 4; ++z) {
+            const Index column = (Index)(word * 64 + y * 2 + z % 2);
+            const Index j = own + column < j_limit ? own + column : j_limit - 1;  // without a branch around loads
+            const bool seen = weights.masked(i[z / 2], j);
+            bits[word] |= (u32)(seen & (column >= first[z / 2]) & (column < last[z / 2])) << (y + z);
+          }
+      }
+    }
+  }
+
+  // Scores of keys from j0 on, of which masks hide some, or that lie behind the last one.
   template <int tile_kv, class Weights, class Held, class Index, class KeysOf>
   static __device__ __forceinline__ void mask(float (&s)[tile_kv / 2], const Weights& weights, const Held& held,
-                                              const Index (&i)[2], Index j0, Index j_limit, const KeysOf& keys_of) {
+                                              const u32 (&bits)[(tile_kv + 63) / 64], const Index (&i)[2], Index j0,
+                                              Index j_limit, const KeysOf& keys_of) {
     const Index own = j0 + (Index)(threadIdx.x % 4 * 2);
     if constexpr (Weights::by == masking::by_scores) {
       const auto sees = [&](int x) { return own + column_of<Index>(x) < j_limit; };
       map_keys(s, weights.masked, {}, i, j0, j_limit, sees, minus_infinity(0.0f));
+    } else if constexpr (Weights::by == masking::by_conditions) {
+      const auto sees = [&](int x) { return (bits[x / 32] >> x % 32 & 1) != 0; };
+      map_keys(s, weights.open_score, held, i, j0, j_limit, sees, minus_infinity(0.0f));
     } else {
       const auto upper = keys_of(i[0]), lower = keys_of(i[1]);
       const Index first[2] = {upper.first - own, lower.first - own}, last[2] = {upper.last - own, lower.last - own};
-      // Conditions are bits, found by a loop: what they load and compute for a whole tile exceeds the registers.
-      u32 bits[(tile_kv + 63) / 64] = {};
-      if constexpr (Weights::by == masking::by_conditions) {
-#pragma unroll
-        for (int word = 0; word < (tile_kv + 63) / 64; ++word) {
-#pragma unroll 2
-          for (int y = 0; y < 32 && word * 64 + y * 2 < tile_kv; y += 4)
-#pragma unroll
-            for (int z = 0; z < 4; ++z) {
-              const Index column = (Index)(word * 64 + y * 2 + z % 2);
-              const Index j = own + column < j_limit ? own + column : j_limit - 1;  // without a branch around loads
-              const bool seen = weights.masked(i[z / 2], j);
-              bits[word] |= (u32)(seen & (column >= first[z / 2]) & (column < last[z / 2])) << (y + z);
-            }
-        }
-      }
       const auto sees = [&](int x) {
         const Index column = column_of<Index>(x);
-        return Weights::by == masking::by_conditions ? (bits[x / 32] >> x % 32 & 1) != 0
-                                                     : column >= first[x / 2 % 2] && column < last[x / 2 % 2];
+        return column >= first[x / 2 % 2] && column < last[x / 2 % 2];
       };
       map_keys(s, weights.open_score, held, i, j0, j_limit, sees, minus_infinity(0.0f));
     }
@@ -198,9 +209,9 @@ struct weighted_rows {
   // here, while values are multiplied.
   template <int tile_kv, class Weights, class Held, class Index, class KeysOf>
   __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights, const Held& held,
-                                        const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
+                                        const u32 (&bits)[(tile_kv + 63) / 64], const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
     if (!open) {
-      mask<tile_kv>(s, weights, held, i, j0, j_limit, keys_of);
+      mask<tile_kv>(s, weights, held, bits, i, j0, j_limit, keys_of);
     } else if (!Weights::plain) {
       map_keys(s, weights.open_score, held, i, j0, j_limit, [](int) { return true; }, 0.0f);
     }

@@ -316,6 +316,12 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           return {j, open, j + tile_kv >= end};
         };
         auto held = held_ahead<tile_kv / 2>(weights.open_score);
+        const auto seen_by = [&](Index query) { return keys_of(tile.batch, query, 1); };
+        u32 bits[(tile_kv + 63) / 64];
+        // What hides scores is found while they are multiplied.
+        const auto find_hidden = [&](const key_tile<Index>& now) {
+          if (!now.open) weighted_rows::find<tile_kv>(bits, weights, i, now.j, j_limit, seen_by);
+        };
         // Weights of the scores that have come, while values are multiplied.
         const auto weigh = [&](const key_tile<Index>& now) {
           release(empty_k + at_k.stage);
@@ -324,8 +330,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             release(empty_q + at_q.stage);
             at_q.advance();
           }
-          rows.template weigh<tile_kv>(s, ratio, weights, held, i, now.j, now.open, j_limit,
-                                       [&](Index query) { return keys_of(tile.batch, query, 1); });
+          rows.template weigh<tile_kv>(s, ratio, weights, held, bits, i, now.j, now.open, j_limit, seen_by);
           // Exponentials take their time here. A branch that no sum takes keeps them ahead of the wait, which ptxas moves
           // to the beginning of its block.
           settle(s);
@@ -358,6 +363,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         begin_products();
         issue_values(v, to_v, add);
         pass_turn();
+        if (scored) find_hidden(now);
         wait_products<1>();
         settle(s);
         weighted_rows before = rows;
@@ -405,6 +411,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           issue_values(values_there(), piece_v, add);
           add = true;
           pass_turn();
+          find_hidden(now);
           wait_products<1>();
           settle(s);
           weigh(now);

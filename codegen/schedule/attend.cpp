@@ -88,6 +88,13 @@ double work(const Kernel& kernel, const AttendParts& parts) {
   return scores + product;
 }
 
+bool draws(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instr& instr) { return instr.kind == InstrKind::random; });
+}
+
+constexpr int kAloneKeys = 80;  // of a tile of warpgroups that take no turns
+
 // Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
 std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendParts& parts, const AttendTiles& tiles,
                                            const Target& target) {
@@ -99,14 +106,18 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
   };
   if (most(parts.i) <= 64) return choose_few(schedule, kernel, parts, target);
   if (work(kernel, parts) < kLeastWork) return std::nullopt;
-  const bool may_be_three = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore;
+  // Where other work than products takes the time, warpgroups that take turns wait for each other, and shorter tiles
+  // are skipped more often. Measured on an H100: documents 336 to 309 us, dropout 2.12 to 1.95 ms.
+  const bool alone = schedule.block_mask || draws(kernel);
+  const bool may_be_three = tiles.width <= 64 && score_cost(kernel, parts) <= kCostlyScore && !alone;
   schedule.tile_q = may_be_three && cost(192, kernel, parts) <= cost(128, kernel, parts) ? 192 : 128;
-  schedule.turns = true;
+  schedule.turns = !alone;
   if (schedule.tile_q == 192) {
     schedule.tile_kv = 64;
     if (!verify(schedule, kernel, target).empty()) schedule.tile_q = 128;
   }
   for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
+    if (alone && keys > kAloneKeys) continue;
     schedule.tile_kv = keys;
     if (verify(schedule, kernel, target).empty()) return schedule;
   }
