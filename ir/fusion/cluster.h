@@ -17,6 +17,7 @@ namespace tenon::ir::fusion {
 struct Read {
   ValueId value = -1;
   std::vector<Layout> layouts;
+  bool of_mask = false;  ///< only masks that are asked of tiles of keys need it (tile_masks.cpp)
 };
 
 /// A value that the cluster computes at exactly one layout that covers its domain, so that it can be stored.
@@ -37,6 +38,7 @@ struct Cluster {
   int depth = 0;                            ///< nodes, cloned ones too, that may need one another's results in turn
   int repeats = 0;                          ///< nodes computed again, at other places than the first
   double slots = 0;                         ///< lane instructions of one run
+  double mask_slots = 0;                    ///< map: of them, those of masks that are asked of tiles of keys
   double flops = 0;                         ///< of contractions
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
   bool persistent = false;  ///< rows are needed again after their reduction: one block (or cluster) holds a row
@@ -62,6 +64,7 @@ struct Context {
   std::vector<int> pointers;         ///< value: most that whoever needs it takes, itself or what it is computed from
   std::vector<int> depth;            ///< value: cloned nodes in turn between it and what is read for it
   std::vector<bool> graph_output;    ///< value
+  std::vector<bool> tile_mask;       ///< value: attention kernels ask it of tiles of keys, and nothing else needs it
   std::vector<double> count, bytes;  ///< of each value, at the typical binding
 
   Context(const Graph& g, const PlanOptions& o);
@@ -83,6 +86,9 @@ struct AttentionSearch {
   std::vector<Refusal> refusals;           ///< without groups: `value` is the second matmul's result
 };
 AttentionSearch find_attention(const Context& context);
+
+/// Marks the values that attention kernels ask of tiles of keys (Context::tile_mask).
+void find_tile_masks(Context& context, const AttentionSearch& attention);
 
 /// Marks views to be stored (no longer cloned) whose operands a kernel would read at too many places through them.
 void store_meeting_views(Context& context);
@@ -125,6 +131,8 @@ double bytes_of(const Context& context, const Cluster& cluster, const Read& read
 bool is_operand(const Cluster& cluster, const Layout& layout);
 /// How often a map is evaluated that is needed at `layout` of the cluster's domain.
 double evaluations(const Context& context, const Cluster& cluster, const Layout& layout);
+/// Lane instructions of `producer`, a map, for each point at which `consumer` computes it.
+double slots_inside(const Context& context, const Cluster& producer, const Cluster& consumer);
 /// What options.cost predicts of a kernel that moves `bytes`: t = L + max(M, C) + overlap * min(M, C), of the
 /// launch, the memory and the computation.
 Estimate estimate_of(const Context& context, const Cluster& cluster, double bytes);

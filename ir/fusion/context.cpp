@@ -154,7 +154,8 @@ Context::Context(const Graph& g, const PlanOptions& o)
       typical(typical_bindings(g, o.typical)),
       users(users_of(g)),
       live(live_nodes(g)),
-      graph_output(g.values.size()) {
+      graph_output(g.values.size()),
+      tile_mask(g.values.size()) {
   Cloning(g, o.max_pointers).run(*this);
   for (ValueId output : g.outputs) graph_output[static_cast<std::size_t>(output)] = true;
   for (const Value& value : g.values) {

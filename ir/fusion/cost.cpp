@@ -18,6 +18,11 @@ constexpr double kWholeGuardShare = 0.25;  // of a condition's price where it ho
 constexpr double kFragmentLoadSlots = 4;   // in the layout that tensor cores give a result
 constexpr double kFragmentRows = 2;        // of one thread, which share what does not vary along rows
 
+// Of the scores, those in tiles of keys that a mask partly hides. Elsewhere the mask is not computed: one warp asks it
+// of a tile, from the least and the greatest of what it compares (codegen/analysis/tile_tests.h), which is in this
+// share.
+constexpr double kEdgeShare = 0.25;
+
 // How often a contraction's operand is loaded again: once for each tile along the axes that it does not vary along.
 double reloads(const Context& context, const Domain& domain, std::uint32_t depends) {
   double tiles = 1;
@@ -48,13 +53,23 @@ double slots_of_load(const CostModel& cost, const Cluster& cluster, const Layout
   return is_guarded(layout) ? load + kWholeGuardShare * cost.guarded_load_slots : load;
 }
 
+// What varies along queries and keys both is asked of each score.
+bool asked_of_tiles(const Cluster& cluster, const Read& read, const Layout& layout) {
+  if (cluster.kernel_class != KernelClass::attend || !read.of_mask) return false;
+  const Domain& domain = cluster.domain;
+  const std::uint32_t row = axis_bits(domain, domain.kept - 2, domain.kept - 1);
+  const std::uint32_t key = axis_bits(domain, domain.kept, domain.kept + 1);
+  return (depends_of(layout) & row) == 0 || (depends_of(layout) & key) == 0;
+}
+
 // Instructions that bring operands into registers.
 double load_slots(const Context& context, const Cluster& cluster) {
   double slots = 0;
   for (const Read& read : cluster.reads)
     for (const Layout& layout : read.layouts)
       if (!is_operand(cluster, layout))
-        slots += evaluations(context, cluster, layout) * slots_of_load(context.options.cost, cluster, layout);
+        slots += evaluations(context, cluster, layout) * slots_of_load(context.options.cost, cluster, layout) *
+                 (asked_of_tiles(cluster, read, layout) ? kEdgeShare : 1);
   return slots;
 }
 
@@ -140,6 +155,12 @@ double evaluations(const Context& context, const Cluster& cluster, const Layout&
   return points_along(context, domain, kept);
 }
 
+double slots_inside(const Context& context, const Cluster& producer, const Cluster& consumer) {
+  const bool attend = consumer.kernel_class == KernelClass::attend;
+  const double slots = producer.slots - (attend ? (1 - kEdgeShare) * producer.mask_slots : 0);
+  return slots / std::max(1.0, context.points(producer.domain));
+}
+
 Estimate estimate_of(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;
   Estimate estimate;
@@ -194,6 +215,7 @@ CostModel cpu_cost_model(int cores) {
   cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded
+  cost.tile_tests = false;
   cost.threads = count * kLanes;
   cost.block_gb_s = kCoreGbS;
   cost.row_blocks = 1;

@@ -75,10 +75,11 @@ Verdict check_places(const Context& context, const Cluster& a, const Cluster& b,
   return {};
 }
 
-void add_read(std::vector<Read>& reads, ValueId value, const Layout& layout) {
-  auto at = std::lower_bound(reads.begin(), reads.end(), value,
+void add_read(std::vector<Read>& reads, const Read& of, const Layout& layout) {
+  auto at = std::lower_bound(reads.begin(), reads.end(), of.value,
                              [](const Read& read, ValueId wanted) { return read.value < wanted; });
-  if (at == reads.end() || at->value != value) at = reads.insert(at, Read{value, {}});
+  if (at == reads.end() || at->value != of.value) at = reads.insert(at, Read{of.value, {}, of.of_mask});
+  at->of_mask = at->of_mask && of.of_mask;
   if (std::find(at->layouts.begin(), at->layouts.end(), layout) == at->layouts.end()) at->layouts.push_back(layout);
 }
 

@@ -65,7 +65,7 @@ class Rebase {
 };
 
 /// In the order of values; a layout that is there already is not added again.
-void add_read(std::vector<Read>& reads, ValueId value, const Layout& layout);
+void add_read(std::vector<Read>& reads, const Read& of, const Layout& layout);
 void add_result(std::vector<Result>& results, Result result);
 
 /// Whether a result on `digits` of the domain can be stored by a kernel of this class: it covers the kept axes, all

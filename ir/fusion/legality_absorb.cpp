@@ -65,6 +65,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
   merged.slots = consumer.slots;
+  merged.mask_slots = consumer.mask_slots;
   merged.flops = consumer.flops;
   merged.tensor_flops = consumer.tensor_flops;
   merged.lane_flops = consumer.lane_flops;
@@ -93,8 +94,9 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
         if (!map[static_cast<std::size_t>(axis)])
           map[static_cast<std::size_t>(axis)] = Layout{elsewhere_on(layout, producer.domain, axis)};
       if (std::find(maps.begin(), maps.end(), map) != maps.end()) continue;
-      merged.slots +=
-          producer.slots / std::max(1.0, context.points(producer.domain)) * evaluations(context, consumer, layout);
+      const double times = evaluations(context, consumer, layout);
+      merged.slots += slots_inside(context, producer, consumer) * times;
+      merged.mask_slots += producer.mask_slots / std::max(1.0, context.points(producer.domain)) * times;
       maps.push_back(std::move(map));
     }
   }
@@ -116,7 +118,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   for (const AxisMap& map : maps) {
     const Rebase rebase(producer.domain, consumer.domain, map);
     for (const Read& read : producer.reads)
-      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read, rebase(layout));
     if (Verdict verdict = check_places(context, producer, consumer, merged); !verdict.legal()) return verdict;
   }
   return check_outer_reads(context, merged);

@@ -199,6 +199,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.domain = host.domain;
   merged.attention = host.attention;
   merged.slots = host.slots + guest.slots;
+  merged.mask_slots = host.mask_slots + guest.mask_slots;
   merged.flops = host.flops + guest.flops;
   merged.tensor_flops = host.tensor_flops + guest.tensor_flops;
   merged.lane_flops = host.lane_flops + guest.lane_flops;
@@ -213,7 +214,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   const Rebase rebase(guest.domain, host.domain, axes);
   for (const Read& read : guest.reads)
     if (host.find_result(read.value) == nullptr)
-      for (const Layout& layout : read.layouts) add_read(merged.reads, read.value, rebase(layout));
+      for (const Layout& layout : read.layouts) add_read(merged.reads, read, rebase(layout));
   for (const Result& result : guest.results) {
     const Layout layout = rebase(result.layout);
     if (Verdict verdict = check_place(host, guest, layout); !verdict.legal()) return verdict;

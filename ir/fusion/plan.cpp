@@ -105,6 +105,7 @@ Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
   store_meeting_views(context);
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(context);
+  if (options.cost.tile_tests) find_tile_masks(context, attention);
   Partition partition = make_partition(context, seed_clusters(context, attention));
   if (options.fuse) {
     merge_clusters(context, partition);

@@ -77,6 +77,7 @@ struct CostModel {
   double tensor_tflops = 700;       ///< 16-bit contraction
   double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
   bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
+  bool tile_tests = true;           ///< whether attention kernels ask masks of whole tiles of keys
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)
   double guarded_load_slots = 12;   ///< and of one behind a condition (pad, concat), with the condition

@@ -103,13 +103,18 @@ bool complete(const Context& context, Cluster& cluster, ValueId root,
   demand(graph, root, cluster.domain.kept_layout(), from_memory, combined, needs);
   if (attend)
     demand(graph, cluster.attention.sum, cluster.domain.axes(0, cluster.domain.kept - 1), from_memory, combined, needs);
-  for (const auto& [value, layouts] : needs.read) cluster.reads.push_back({value, layouts});
+  const bool of_mask = !attend && std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](NodeId id) {
+    return context.tile_mask[static_cast<std::size_t>(graph.node(id).results[0])];
+  });
+  for (const auto& [value, layouts] : needs.read) cluster.reads.push_back({value, layouts, of_mask});
   for (NodeId id : cluster.nodes) {
     const Node& node = graph.node(id);
     const auto computed = needs.computed.find(node.results[0]);
     const int places = computed == needs.computed.end() ? 1 : static_cast<int>(computed->second.size());
     cluster.repeats += places - 1;
     cluster.slots += places * slots_of(context, node);
+    if (context.tile_mask[static_cast<std::size_t>(node.results[0])])
+      cluster.mask_slots += places * slots_of(context, node);
     add_flops(context, node, cluster);
     cluster.random = cluster.random || kind_of(node.op) == Kind::random;
     int before = 0;  // what is cloned in front of it

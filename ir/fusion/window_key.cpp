@@ -78,6 +78,7 @@ class WindowKey {
       value(read.value);
       number(read.layouts.size());
       for (const Layout& at : read.layouts) layout(at);
+      number(read.of_mask);
     }
     number(cluster.results.size());
     for (const Result& result : cluster.results) {
@@ -88,7 +89,9 @@ class WindowKey {
     number(cluster.places.size());
     for (const Layout& place : cluster.places) layout(place);
     for (const int count : {cluster.node_count, cluster.depth, cluster.repeats}) number(count);
-    for (const double work : {cluster.slots, cluster.flops, cluster.tensor_flops, cluster.lane_flops}) number(work);
+    for (const double work :
+         {cluster.slots, cluster.mask_slots, cluster.flops, cluster.tensor_flops, cluster.lane_flops})
+      number(work);
     for (const bool fact : {cluster.persistent, cluster.random}) number(fact);
     value(cluster.paired);
   }

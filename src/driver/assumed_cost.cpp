@@ -30,6 +30,7 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.tensor_cores = codegen::tensor_cores(target);
   cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;
   cost.paired_products = target.may.wgmma;
+  cost.tile_tests = target.may.wgmma && target.may.block_mask;
   cost.threads = static_cast<double>(target.multiprocessors) * target.threads_per_multiprocessor;
   cost.block_gb_s *= target.gigahertz / h100.gigahertz;  // a multiprocessor's, whatever memory can do beside
   cost.row_blocks = target.may.clusters ? codegen::kMostSharing : 1;

@@ -227,6 +227,24 @@ TEST(Estimates, PriceLoadsThatMoveAndConditions) {
             1 + cost.guarded_load_slots);
 }
 
+// Where no kernel asks masks of tiles of keys, what they compare is computed for each score, and stored instead.
+TEST(Estimates, AMaskIsPricedAsItIsComputed) {
+  const Graph graph = parse(R"(
+    graph g(q: bf16[4, 12, 2048, 64], k: bf16[4, 12, 2048, 64], v: bf16[4, 12, 2048, 64], a: i32[4, 2048], b: i32[4, 2048]) {
+      same = equal(reshape(a, shape=[4, 1, 2048, 1]), reshape(a, shape=[4, 1, 1, 2048]))
+      later = less(reshape(b, shape=[4, 1, 2048, 1]), reshape(b, shape=[4, 1, 1, 2048]))
+      s = matmul(q, transpose(k, perm=[0, 1, 3, 2]), dtype=f32)
+      y = matmul(cast(softmax(where(logical_or(same, later), s, -inf)), dtype=bf16), v)
+      return y
+    })");
+  PlanOptions options;
+  const Plan tiles = make_plan(graph, options);
+  EXPECT_EQ(tiles.groups.size(), 1U) << print(tiles);
+  options.cost.tile_tests = false;
+  const Plan scores = make_plan(graph, options);
+  EXPECT_EQ(scores.groups.size(), 2U) << print(scores);
+}
+
 // p and q are maps of x that the planner computes in one kernel, though q is needed last.
 Graph late_sibling() {
   return parse(R"(
