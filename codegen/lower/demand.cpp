@@ -32,6 +32,7 @@ class Demand {
         options_(options),
         has_outer_(!group.outer.empty()),
         own_kernel_(group.kernel_class != ir::KernelClass::map) {
+    if (group.kernel_class == ir::KernelClass::attend) sums_of_score_ = sums_of_score(graph_, group.attention);
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
     for (const auto& [value, layouts] : ir::computed_layouts(graph_, group)) find_place(value, layouts);
@@ -284,8 +285,19 @@ class Demand {
       if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
       args.push_back(arg);
     }
-    if (const InstrId fused = contracted(node.op, type.dtype, args); fused >= 0) return fused;
+    if (sums_of_score_.count(graph_.value(node.results[0]).producer) != 0)
+      if (const InstrId sum = masked_sum(type.dtype, args); sum >= 0) return sum;
+    if (const InstrId fused = contracted(node.op, type.dtype, args, args); fused >= 0) return fused;
     return map_instr(node.op, type.dtype, std::move(args));
+  }
+
+  // In a plan without fusion a product that a mask hides is rounded ahead of the sum.
+  InstrId masked_sum(DType dtype, const std::vector<InstrId>& args) {
+    const auto append = [&](Instr instr) { return add(std::move(instr)); };
+    return codegen::masked_sum(kernel_, args[0], args[1], append, [&](InstrId x, InstrId y) {
+      const InstrId fused = contracted(Op::add, dtype, {x, y}, args);
+      return fused >= 0 ? fused : map_instr(Op::add, dtype, {x, y});
+    });
   }
 
   bool is_quotient(InstrId id) const {
@@ -293,13 +305,13 @@ class Demand {
     return instr.kind == InstrKind::map && instr.op == Op::div;
   }
 
-  // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere.
-  InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args) {
+  // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere. `used`: what the graph adds.
+  InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args, const std::vector<InstrId>& used) {
     if (!options_.contraction || !is_real(dtype) || (op != Op::add && op != Op::sub)) return -1;
     const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
     for (const std::size_t side : {0, 1}) {
       if (is_quotient(args[1 - side])) continue;  // a routine, across which both factors would have to be kept
-      if (kernel_.kernel_class == ir::KernelClass::attend && is_added_mask(kernel_, args[1 - side])) continue;
+      if (args[side] != used[side]) continue;
       const Product product = contracted_product(kernel_, args[side], dtype, depends);
       if (product.mul < 0) continue;
       const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };
@@ -505,6 +517,7 @@ class Demand {
   const BodyOptions& options_;
   bool has_outer_;
   bool own_kernel_;  ///< its reductions and contractions are loops: a map has those over extents of 1, anywhere
+  std::set<ir::NodeId> sums_of_score_;  ///< attend: a mask that one adds is a selection
   std::map<ir::ValueId, int> read_, written_;
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;

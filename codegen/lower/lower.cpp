@@ -8,7 +8,6 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
-#include "codegen/lower/masked_scores.h"
 #include "codegen/lower/vector_product.h"
 #include "ir/graph/check.h"
 
@@ -106,7 +105,6 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   if (!streams_past_vector(kernel, target) && sum_vector_products(kernel)) collapse_axes(kernel);
   if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
-  if (kernel.kernel_class == ir::KernelClass::attend) select_masked_scores(kernel);
   if (target.may.narrow) mark_narrow(kernel);
   mark_products(kernel, options.contraction);
   kernel.dims = symbols_used(kernel);

@@ -54,8 +54,6 @@ TEST(WarpgroupAttention, MasksBoundTheKeysAndHideTheRest) {
 TEST(WarpgroupAttention, LengthsOfSequencesBoundTheKeys) {
   for (const char* schedule : {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=32"}) {
     expect_attention({.name = "lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::lengths}, schedule);
-    expect_attention({.name = "added_lengths", .heads = 6, .queries = 70, .keys = 300, .mask = Mask::added_lengths},
-                     schedule);
   }
 }
 

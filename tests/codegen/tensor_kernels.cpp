@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/lower/masked_scores.h"
-
 namespace tenon::test {
 namespace {
 
@@ -18,7 +16,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Kernel finished(Kernel kernel, const Symbols& symbols, const codegen::Target& target) {
   kernel.symbols = symbols;
   for (const auto& [name, bounds] : symbols) kernel.dims.push_back(name);
-  if (kernel.kernel_class == KernelClass::attend) select_masked_scores(kernel);
   verify(kernel);
   kernel.schedule = choose_schedule(kernel, target);
   return kernel;
@@ -128,8 +125,7 @@ InstrId condition_of(KernelBuilder& build, const AttentionCase& c, const Index& 
                        {compare(Op::less_equal, column, last), compare(Op::greater_equal, column, first)});
     }
     case Mask::loaded: return build.load(build.input(DType::bool_, {c.queries, c.keys}), i * c.keys + j);
-    case Mask::lengths:
-    case Mask::added_lengths: {
+    case Mask::lengths: {
       const InstrId longer = build.load(build.input(DType::i32, {c.heads}), head);
       return compare(Op::less_equal, column, plus(times(longer, 60), number(30)));
     }
@@ -201,13 +197,7 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     s = build.map(Op::add, {s, build.map(Op::mul, {distance, build.literal(0.0625, wide)})});
   }
   const InstrId seen = condition_of(build, c, head, Index::axis(i), Index::axis(j));
-  const InstrId nothing = build.literal(-kInfinity, wide);
-  if (c.mask == Mask::added_lengths) {
-    s = build.map(Op::add, {s, build.map(Op::where, {seen, build.literal(0.0, wide), nothing})});
-  } else if (seen >= 0) {
-    s = build.map(Op::where, {seen, s, nothing});
-  }
-
+  if (seen >= 0) s = build.map(Op::where, {seen, s, build.literal(-kInfinity, wide)});
   parts.score = s;
   const InstrId top = parts.maximum = build.reduce_along(j, Op::max, s);
   InstrId shift = top;
@@ -276,7 +266,7 @@ std::vector<AttentionCase> attention_cases() {
       {.name = "f16_odd", .queries = 113, .keys = 203, .depth = 33, .width = 35, .mask = Mask::window, .lse = true},
       {.name = "f16_80", .queries = 130, .keys = 1, .depth = 80, .width = 96},
       {.name = "f16_by_hand", .mask = Mask::causal, .by_hand = true, .alibi = true},
-      {.name = "f16_added_lengths", .mask = Mask::added_lengths, .lse = true},
+      {.name = "f16_of_lengths", .mask = Mask::lengths, .lse = true},
       {.name = "bf16_bias", .dtype = bf16, .depth = 128, .width = 128, .bias = true},
       {.name = "f16_bias_causal", .queries = 300, .keys = 300, .mask = Mask::causal, .bias = true},
       {.name = "f16_documents", .queries = 700, .keys = 700, .mask = Mask::documents},

@@ -28,10 +28,10 @@ Kernel matmul_kernel(const MatmulCase& c, const codegen::Target& target);
 std::vector<MatmulCase> matmul_cases();
 
 /// window: 128 keys up to the query's own. loaded: a bool of (queries, keys). lengths: keys up to 30 + 60 x of an i32 x
-/// of each head; added_lengths: by adding 0 or -inf. documents: those with the number of the query's, which 150
+/// of each head. documents: those with the number of the query's, which 150
 /// positions share, or in every other document those with the same bit of an i32 each; causal besides. prefixes: keys
 /// up to 80 x of an i32 x of each query, and 50 more for each 100 queries.
-enum class Mask : std::uint8_t { none, causal, window, loaded, lengths, added_lengths, documents, prefixes };
+enum class Mask : std::uint8_t { none, causal, window, loaded, lengths, documents, prefixes };
 
 struct AttentionCase {
   std::string name;

@@ -105,8 +105,7 @@ bool sees(const AttentionCase& c, const std::vector<Array>& arrays, std::int64_t
     case Mask::causal: return j <= last;
     case Mask::window: return j <= last && j >= last - 128;
     case Mask::loaded: return arrays[3].at(i * keys + j) != 0;
-    case Mask::lengths:
-    case Mask::added_lengths: return static_cast<double>(j) <= 60 * arrays[3].at(h) + 30;
+    case Mask::lengths: return static_cast<double>(j) <= 60 * arrays[3].at(h) + 30;
     case Mask::documents: return document(i) == document(j) && j <= i;
     case Mask::prefixes: return static_cast<double>(j) <= 80 * arrays[3].at(i) + static_cast<double>(i / 100 * 50);
   }

@@ -155,15 +155,12 @@ TEST(TensorKernelText, MasksBecomeRangesOfKeys) {
   EXPECT_LE(source.launch.shared_bytes, 3 * 64 * (64 + 8) * 2);  // a tile each of q, k and v: no matrix of scores
 }
 
-// A length of each head bounds its keys, whether its mask selects or is added.
 TEST(TensorKernelText, LengthsBecomeRangesOfKeys) {
-  for (const Mask mask : {Mask::lengths, Mask::added_lengths}) {
-    const Target target = codegen::cuda_target("sm_90a");
-    const AttentionCase c{.name = "lengths", .heads = 32, .queries = 512, .keys = 640, .mask = mask};
-    const std::string text = emit_cuda(attention_kernel(c, target), target).text;
-    EXPECT_NE(text.find("range.last = ends_by(range.last, "), std::string::npos) << text;
-    EXPECT_NE(text.find("range.last_open = ends_by(range.last_open, "), std::string::npos) << text;
-  }
+  const Target target = codegen::cuda_target("sm_90a");
+  const AttentionCase c{.name = "lengths", .heads = 32, .queries = 512, .keys = 640, .mask = Mask::lengths};
+  const std::string text = emit_cuda(attention_kernel(c, target), target).text;
+  EXPECT_NE(text.find("range.last = ends_by(range.last, "), std::string::npos) << text;
+  EXPECT_NE(text.find("range.last_open = ends_by(range.last_open, "), std::string::npos) << text;
 }
 
 TEST(TensorKernelText, ABiasIsReadInPairs) {
