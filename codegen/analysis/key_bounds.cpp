@@ -142,6 +142,30 @@ std::optional<bool> mask_of(const Kernel& kernel, const Instr& instr) {
 
 }  // namespace
 
+bool leaves_each_query_a_key(const Kernel& kernel, const MaskCondition& mask) {
+  std::vector<KeyBound> bounds;
+  if (!Bounds(kernel).add(mask, bounds)) return false;
+  const std::size_t i = kernel.axes.size() - 4;
+  bounds.push_back({false, 0, Dim(0)});
+  bounds.push_back({true, 0, kernel.axes[i + 2].extent - Dim(1)});
+  // Both are straight lines: what holds for the first query and the last holds for all.
+  const auto meet = [&](const KeyBound& lower, const KeyBound& upper) {
+    for (const Dim& query : {Dim(0), kernel.axes[i].extent - Dim(1)}) {
+      const Dim keys = upper.offset - lower.offset + query * Dim(upper.slope - lower.slope);
+      if (keys.bounds(kernel.symbols).min < 0) return false;
+    }
+    return true;
+  };
+  for (const KeyBound& lower : bounds)
+    for (const KeyBound& upper : bounds) {
+      if (lower.value >= 0) return false;
+      if (lower.upper || !upper.upper) continue;
+      const bool ends = &lower == &bounds[bounds.size() - 2] && &upper == &bounds.back();  // of no keys nothing is seen
+      if (!ends && !meet(lower, upper)) return false;
+    }
+  return true;
+}
+
 KeyMasks key_masks(const Kernel& kernel) {
   const Bounds bounds(kernel);
   KeyMasks masks;

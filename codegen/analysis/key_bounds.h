@@ -34,6 +34,9 @@ struct KeyMasks {
   bool complete() const { return exact && others.empty(); }
 };
 
+/// Whether bounds by positions alone say all of the mask, and leave each query a key (where there are keys).
+bool leaves_each_query_a_key(const Kernel& kernel, const MaskCondition& mask);
+
 /// Bounds are found in comparisons of sums of positions and a value of the batch, and in conjunctions of them.
 KeyMasks key_masks(const Kernel& kernel);
 

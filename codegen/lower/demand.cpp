@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "codegen/analysis/key_bounds.h"
 #include "codegen/lower/body.h"
 #include "codegen/lower/masked_scores.h"
 #include "ir/fusion/layout.h"
@@ -32,7 +34,10 @@ class Demand {
         options_(options),
         has_outer_(!group.outer.empty()),
         own_kernel_(group.kernel_class != ir::KernelClass::map) {
-    if (group.kernel_class == ir::KernelClass::attend) sums_of_score_ = sums_of_score(graph_, group.attention);
+    if (group.kernel_class == ir::KernelClass::attend) {
+      sums_of_score_ = sums_of_score(graph_, group.attention);
+      lone_selection_ = lone_selection(graph_, group.attention);
+    }
     for (ir::ValueId input : group.inputs) add_operand(input, false);
     for (ir::ValueId output : group.outputs) add_operand(output, true);
     for (const auto& [value, layouts] : ir::computed_layouts(graph_, group)) find_place(value, layouts);
@@ -285,10 +290,19 @@ class Demand {
       if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
       args.push_back(arg);
     }
+    if (graph_.value(node.results[0]).producer == lone_selection_) hide_wholly(type.dtype, args);
     if (sums_of_score_.count(graph_.value(node.results[0]).producer) != 0)
       if (const InstrId sum = masked_sum(type.dtype, args); sum >= 0) return sum;
     if (const InstrId fused = contracted(node.op, type.dtype, args, args); fused >= 0) return fused;
     return map_instr(node.op, type.dtype, std::move(args));
+  }
+
+  // A weight of the lowest number is 0 beside any other. So is one of -inf, and masks are one.
+  void hide_wholly(DType dtype, std::vector<InstrId>& args) {
+    for (const std::size_t side : {1, 2})
+      if (is_lowest(kernel_, args[side]) && ir::real_format(dtype).has_infinity &&
+          leaves_each_query_a_key(kernel_, {args[0], side == 2}))
+        args[side] = literal(dtype, -std::numeric_limits<double>::infinity());
   }
 
   // In a plan without fusion a product that a mask hides is rounded ahead of the sum.
@@ -517,6 +531,7 @@ class Demand {
   const BodyOptions& options_;
   bool has_outer_;
   bool own_kernel_;  ///< its reductions and contractions are loops: a map has those over extents of 1, anywhere
+  ir::NodeId lone_selection_ = -1;      ///< attend: it may select the lowest number in place of -inf
   std::set<ir::NodeId> sums_of_score_;  ///< attend: a mask that one adds is a selection
   std::map<ir::ValueId, int> read_, written_;
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only

@@ -11,6 +11,8 @@ namespace {
 
 using ir::Op;
 
+constexpr double kLowest = -0x1p100;  // and what is lower: of scores up to 2^98 none comes near
+
 Instr literal(DType dtype, double value) {
   Instr instr;
   instr.kind = InstrKind::literal;
@@ -43,6 +45,38 @@ std::set<ir::NodeId> sums_of_score(const ir::Graph& graph, const ir::Attention& 
     pending.insert(pending.end(), node.operands.begin() + (node.op == Op::where ? 1 : 0), node.operands.end());
   }
   return sums;
+}
+
+ir::NodeId lone_selection(const ir::Graph& graph, const ir::Attention& attention) {
+  ir::NodeId selection = -1;
+  std::set<std::pair<ir::NodeId, bool>> seen;
+  std::vector<std::pair<ir::ValueId, bool>> pending{{attention.score, true}};  // whether only sums take it on its way
+  while (!pending.empty()) {
+    auto [value, summed] = pending.back();
+    pending.pop_back();
+    const ir::NodeId id = graph.value(value).producer;
+    if (id == attention.scores || !seen.insert({id, summed}).second) continue;
+    const ir::Node& node = graph.node(id);
+    const ir::Kind kind = ir::kind_of(node.op);
+    std::size_t first = 0;
+    if (node.op == Op::where) {
+      if (selection >= 0 || !summed) return -1;
+      selection = id, first = 1;
+    } else if (node.op == Op::sub || node.op == Op::mul || node.op == Op::neg || node.op == Op::tanh) {
+      summed = false;
+    } else if (node.op != Op::add && node.op != Op::cast && (kind != ir::Kind::source || node.op == Op::input) &&
+               (kind != ir::Kind::view || node.operands.size() != 1)) {
+      return -1;
+    }
+    for (std::size_t i = first; i < node.operands.size(); ++i) pending.emplace_back(node.operands[i], summed);
+  }
+  return selection;
+}
+
+bool is_lowest(const Kernel& kernel, InstrId id) {
+  const Instr& instr = kernel.instr(behind_casts(kernel, id));
+  if (instr.kind != InstrKind::literal || !is_real(instr.dtype)) return false;
+  return std::visit([](auto value) { return static_cast<double>(value) <= kLowest; }, instr.literal);
 }
 
 InstrId unmasked(const Kernel& kernel, InstrId id, std::vector<Mask>& masks, const Append& append) {

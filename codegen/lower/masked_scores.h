@@ -25,6 +25,14 @@ using Append = std::function<InstrId(Instr)>;
 /// The sums of the graph that the score is made of last, through selections, casts and views.
 std::set<ir::NodeId> sums_of_score(const ir::Graph& graph, const ir::Attention& attention);
 
+/// The selection between the scores and the score where it is the only one, nothing but sums, casts and views stands
+/// behind it, and the score reads no operand but queries and keys beside its condition; -1 elsewhere.
+ir::NodeId lone_selection(const ir::Graph& graph, const ir::Attention& attention);
+
+/// Whether the value is a literal so low that, added to a score or in place of it, it leaves no weight beside that of
+/// another key.
+bool is_lowest(const Kernel& kernel, InstrId id);
+
 /// `id` where no mask hides it, the masks added to `masks`: behind casts between reals, and roundings, which are made
 /// anew.
 InstrId unmasked(const Kernel& kernel, InstrId id, std::vector<Mask>& masks, const Append& append);

@@ -86,8 +86,36 @@ TEST(MaskedScores, AreScaledAndRoundedAsWithoutTheMask) {
   EXPECT_NE(print(at_once).find("fma("), std::string::npos) << print(at_once);
 }
 
-TEST(MaskedScores, AFiniteMaskIsNoSelection) {
-  EXPECT_EQ(masks_of(attention_with(kZero + "score = add(s, where(known, zero, -1e9))")), "");
+// The lowest number hides a key where there is another whose score is none so low.
+TEST(MaskedScores, TheLowestNumberHidesWhereEachQuerySeesAKey) {
+  const std::string lowest = "-3.4028234663852886e38";
+  for (const std::string& score : {
+           "score = where(causal, s, " + lowest + ")",
+           "score = where(greater(j, i), " + lowest + ", mul(tanh(s), 30.0))",
+           kZero + "score = add(s, where(causal, zero, " + lowest + "))",
+           std::string(
+               "score = add(s, cast(where(causal, full(shape=[], value=0, dtype=bf16), -3.3895e38), dtype=f32))"),
+       })
+    EXPECT_EQ(masks_of(attention_with(score)), "key <= query\n") << score;
+  EXPECT_EQ(masks_of(attention_with("near = logical_and(causal, greater(j, sub(i, 100)))\n"
+                                    "score = where(near, s, -1e38)")),
+            "key <= query\nkey >= query + -99\n");
+}
+
+TEST(MaskedScores, AnyOtherFiniteMaskIsNoSelection) {
+  const std::string lowest = "-3.4028234663852886e38";
+  for (const std::string& score : {
+           "score = where(known, s, " + lowest + ")",                                 // perhaps no key
+           "score = where(logical_and(causal, same), s, " + lowest + ")",             // bounds do not say all
+           "score = where(less(j, i), s, " + lowest + ")",                            // the first query sees none
+           "score = where(greater(j, add(i, 5)), s, " + lowest + ")",                 // the last one
+           "score = where(causal, add(s, cast(bias, dtype=f32)), " + lowest + ")",    // the bias may be as low
+           "score = where(causal, where(known, s, " + lowest + "), " + lowest + ")",  // so may the other mask
+           kZero + "score = sub(s, where(causal, zero, " + lowest + "))",
+           "score = tanh(where(causal, s, " + lowest + "))",
+           std::string("score = where(causal, s, -1e9)"),
+       })
+    EXPECT_EQ(masks_of(attention_with(score)), "") << score;
 }
 
 }  // namespace

@@ -55,19 +55,40 @@ TEST_P(AttentionLengths, MayBeAdded) {
   check("greater(j, n)", "add(where(seen, full(shape=[], value=-inf, dtype=f32), 0.0), s)", GetParam());
 }
 
-// A score that a mask hides may be infinite: the mask is a selection, or the sum is NaN.
+TEST_P(AttentionLengths, MayBeAddedToABias) {
+  const std::string mask = "where(seen, full(shape=[], value=0.0, dtype=f32), -inf)";
+  const std::string bias = "mul(cast(sub(j, i), dtype=f32), 0.1)";
+  check("less(j, n)", "add(s, add(" + bias + ", " + mask + "))", GetParam());
+  check("greater(j, n)", "add(add(s, " + mask + "), " + bias + ")", GetParam());
+}
+
+// A query that sees no key has the mean of all values where a mask is finite.
+TEST_P(AttentionLengths, MayBeFinite) {
+  check("less(j, n)", "where(seen, s, -10000.0)", GetParam());
+  check("less_equal(j, i)", "where(seen, s, -3.4028234663852886e38)", GetParam());
+  check("less_equal(j, i)", "add(s, where(seen, full(shape=[], value=0.0, dtype=f32), -3.4028234663852886e38))",
+        GetParam());
+}
+
+// A score that a mask hides may be infinite, and a bias no number: the mask is a selection, or the sum is NaN.
 TEST_P(AttentionLengths, HideScoresThatAreNoNumbers) {
-  const ir::Graph graph = ir::parse(R"(graph hidden(x0: bf16[10, 4], x1: bf16[4, 27], x2: bool[10, 27], x3: bf16[27]) {
-    s = add(matmul(x0, x1, dtype=f32), where(x2, full(shape=[], value=0.0, dtype=f32), -inf))
-    e = exp(sub(s, max(s, axis=-1, keepdims=true)))
-    p = div(e, sum(e, axis=-1, keepdims=true))
-    y = matmul(cast(p, dtype=bf16), x3)
-    return y
-  })");
-  std::vector<ir::HostArray> inputs = data_for(graph, {});
-  for (std::int64_t i = 0; i < 10; ++i) ir::set_integer(inputs[2], i * 27 + 5, 0);
-  for (std::int64_t d = 0; d < 4; ++d) ir::set_real(inputs[1], d * 27 + 5, std::numeric_limits<double>::infinity());
-  expect_right(graph, inputs, GetParam());
+  for (const char* added : {"mask", "add(x4, mask)"}) {
+    const ir::Graph graph = ir::parse(fmt::format(
+        R"(graph hidden(x0: bf16[10, 4], x1: bf16[4, 27], x2: bool[10, 27], x3: bf16[27], x4: f32[27]) {{
+          mask = where(x2, full(shape=[], value=0.0, dtype=f32), -inf)
+          s = add(matmul(x0, x1, dtype=f32), {})
+          e = exp(sub(s, max(s, axis=-1, keepdims=true)))
+          p = div(e, sum(e, axis=-1, keepdims=true))
+          y = matmul(cast(p, dtype=bf16), x3)
+          return y
+        }})",
+        added));
+    std::vector<ir::HostArray> inputs = data_for(graph, {});
+    for (std::int64_t i = 0; i < 10; ++i) ir::set_integer(inputs[2], i * 27 + 5, 0);
+    for (std::int64_t d = 0; d < 4; ++d) ir::set_real(inputs[1], d * 27 + 5, std::numeric_limits<double>::infinity());
+    ir::set_real(inputs[4], 5, std::numeric_limits<double>::quiet_NaN());
+    expect_right(graph, inputs, GetParam());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(On, AttentionLengths, ::testing::Values("cpu", "cuda", "cuda_on_host"),
