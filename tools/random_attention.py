@@ -48,7 +48,9 @@ class Attention(random_checks.Graph):
         """A bool that broadcasts to [batch, heads, queries, keys]."""
         draw, batch = self.draw, self.batch
         i, j = self.positions()
-        kind = draw.randrange(8)
+        kind = draw.randrange(9)
+        if kind == 8:
+            return self.compound()
         if kind == 0:
             return self.line(f"less_equal({j}, {i})")
         if kind == 1:
@@ -73,6 +75,63 @@ class Attention(random_checks.Graph):
         a, b = self.condition(), self.condition()
         return self.line(f"{draw.choice(('logical_and', 'logical_or'))}({a}, {b})")
 
+    def numbers(self, group):
+        """A small number of each key of a sequence, as a row, and of the query at the same position, as a column."""
+        j = self.line(f"iota(shape=[{self.keys}], dtype=i64)")
+        of_key = self.line(f"floor_div(take({j}, {self.input('i64', (self.batch, self.keys))}), {group})")
+        first = self.keys - self.queries
+        of_query = of_key if first == 0 else (
+            self.line(f"slice({of_key}, axis=[1], start=[{first}], stop=[{self.keys}])") if first > 0 else
+            self.line(f"floor_div(take({j}, {self.input('i64', (self.batch, self.queries))}), {group})"))
+        row = self.line(f"reshape({of_key}, shape=[{self.batch}, 1, 1, {self.keys}])")
+        return row, self.line(f"reshape({of_query}, shape=[{self.batch}, 1, {self.queries}, 1])")
+
+    def compound(self):
+        """What several vectors say, as people write it: documents or images, a prefix, padding."""
+        draw, batch = self.draw, self.batch
+        i, j = self.positions()
+        key, query = self.numbers(draw.randint(1, 200))
+        seen = self.line(f"equal({query}, {key})")
+        if draw.random() < 0.5:
+            seen = self.line(f"logical_and({seen}, less_equal({j}, {i}))")
+        if draw.random() < 0.5:
+            key, query = self.numbers(draw.randint(50, 400))
+            seen = self.line(f"logical_or({seen}, {draw.choice(('equal', 'less', 'greater_equal'))}({key}, {query}))")
+        for joined in ("logical_or", "logical_and"):  # a prefix, a length
+            if draw.random() < 0.6:
+                n = self.line(f"reshape(take({j}, {self.input('i64', (batch,))}), shape=[{batch}, 1, 1, 1])")
+                seen = self.line(f"{joined}({seen}, less({j}, {n}))")
+        if draw.random() < 0.3:
+            valid = self.line(f"greater({self.input('f32', (batch, 1, 1, self.keys))}, -0.9)")
+            seen = self.line(f"logical_and({seen}, {valid})")
+        return seen
+
+    def bias(self, dtype):
+        shape = self.draw.choice(((self.queries, self.keys), (self.number, self.queries, self.keys), (1, self.keys)))
+        return self.input(dtype, shape)
+
+    def masked(self, s):
+        """s where a condition holds: by a selection, or by adding 0 and -inf, or a low number, alone or with a bias."""
+        draw, condition, kind = self.draw, self.condition(), self.draw.randrange(8)
+        if kind < 3:
+            return self.line(f"where({condition}, {s}, -inf)")
+        if kind == 3:
+            return self.line(f"where(logical_not({condition}), -inf, {s})")
+        if kind == 4:
+            return self.line(f"where({condition}, {s}, -10000.0)")
+        stored = draw.choice(("f32", "bf16"))
+        lowest = draw.choice(("-inf", "-inf", "-inf", "-10000.0"))
+        mask = self.line(f"where({condition}, full(shape=[], value=0, dtype={stored}), {lowest})")
+        cast = (lambda x: self.line(f"cast({x}, dtype=f32)")) if stored != "f32" else lambda x: x
+        if kind == 5:
+            return self.line(f"add({s}, {cast(mask)})")
+        bias = self.bias(stored)
+        if draw.random() < 0.6:
+            both = self.line(draw.choice((f"add({bias}, {mask})", f"add({mask}, {bias})")))
+            return self.line(draw.choice((f"add({s}, {cast(both)})", f"add({cast(both)}, {s})")))
+        first, second = draw.sample((bias, mask), 2)
+        return self.line(f"add({self.line(f'add({s}, {cast(first)})')}, {cast(second)})")
+
     def score(self, s):
         draw, kind = self.draw, self.draw.randrange(7)
         if kind == 0:
@@ -82,9 +141,7 @@ class Attention(random_checks.Graph):
             slopes = self.input("f32", (self.number, 1, 1))
             return self.line(f"add({s}, mul(cast(sub({j}, {i}), dtype=f32), mul({slopes}, 0.02)))")
         if kind == 2:
-            shape = draw.choice(((self.queries, self.keys), (self.number, self.queries, self.keys), (1, self.keys)))
-            stored = draw.choice(("f32", "bf16", "f16"))
-            return self.line(f"add({s}, cast({self.input(stored, shape)}, dtype=f32))")
+            return self.line(f"add({s}, cast({self.bias(draw.choice(('f32', 'bf16', 'f16')))}, dtype=f32))")
         return s
 
     def write(self):
@@ -130,10 +187,14 @@ class Attention(random_checks.Graph):
                               f"shape={shape_text((*shape, w))}), shape={shape_text((self.batch, self.number, self.keys, w))})")
                     for x, w in ((k, depth), (v, width)))
         s = self.line(f"mul(matmul({q}, transpose({k}, perm=[0, 1, 3, 2]), dtype=f32), {depth ** -0.5:.6f})")
-        for _ in range(draw.choice((0, 0, 1, 1, 2))):
-            s = self.score(s)
-        for _ in range(draw.choice((0, 1, 1, 2))):
-            s = self.line(f"where({self.condition()}, {s}, -inf)")
+        if self.queries <= self.keys and draw.random() < 0.05:  # each query sees a key, so that the lowest number hides others
+            i, j = self.positions()
+            s = self.line(f"where(less_equal({j}, {i}), {s}, -3.4028234663852886e38)")
+        else:
+            for _ in range(draw.choice((0, 0, 1, 1, 2))):
+                s = self.score(s)
+            for _ in range(draw.choice((0, 1, 1, 2))):
+                s = self.masked(s)
         p = self.line(f"softmax({s})")
         p = self.line(f"where(isnan({p}), 0.0, {p})")
         if draw.random() < 0.15:
