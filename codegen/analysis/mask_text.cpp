@@ -59,7 +59,9 @@ std::vector<std::string> mask_texts(const Kernel& kernel, const std::vector<std:
                       "where it hides some",
                       what, schedule->tile_kv));
     } else {
-      texts.push_back(what + ": asked of each score (block_mask is off, or not of this target)");
+      const bool warpgroups = schedule->loop == MainLoop::wgmma;
+      texts.push_back(fmt::format("{}: asked of each score ({})", what,
+                                  warpgroups ? "block_mask is off" : "the kernel is not one of warpgroups"));
     }
   }
   return texts;
