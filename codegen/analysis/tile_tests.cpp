@@ -87,4 +87,10 @@ std::vector<InstrId> tested_values(const std::vector<TileTest>& tests) {
   return values;
 }
 
+bool is_steady(const Instr& instr) {
+  return instr.kind == InstrKind::index &&
+         std::all_of(instr.index.terms().begin(), instr.index.terms().end(),
+                     [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
+}
+
 }  // namespace tenon::codegen

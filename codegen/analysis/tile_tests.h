@@ -32,4 +32,7 @@ std::vector<TileTest> tile_tests(const Kernel& kernel, const KeyMasks& masks);
 /// The instructions that the tests look at, once each.
 std::vector<InstrId> tested_values(const std::vector<TileTest>& tests);
 
+/// Whether a value rises or falls steadily along the axes, so that its first and its last are its least and greatest.
+bool is_steady(const Instr& instr);
+
 }  // namespace tenon::codegen

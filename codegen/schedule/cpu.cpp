@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/analysis/dear_values.h"
+#include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/kernel/uses.h"
@@ -188,11 +189,12 @@ ContractSchedule choose_contract(const Kernel&, const Target& target) {
   return schedule;
 }
 
-AttendSchedule choose_attend(const Kernel&, const Target& target) {
+AttendSchedule choose_attend(const Kernel& kernel, const Target& target) {
   AttendSchedule schedule;
   schedule.loop = MainLoop::cpu;
   schedule.tile_q = 2 * (target.vector_bytes / 4);
   schedule.tile_kv = 64;
+  schedule.block_mask = target.may.block_mask && !tile_tests(kernel, key_masks(kernel)).empty();
   return schedule;
 }
 

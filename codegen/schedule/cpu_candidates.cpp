@@ -1,7 +1,7 @@
 // Schedules around the heuristics' choice for the CPU target, for a tuner: more and fewer tasks, since what a task
 // computes between two looks at the queue is a trade of balance against the cost of a task, which depends on the
-// machine; expressions in turns or not, which depends on how far its core looks ahead; and rows stored late or not,
-// which depends on its caches.
+// machine; expressions in turns or not, which depends on how far its core looks ahead; rows stored late or not, which
+// depends on its caches; and tiles of keys that are tested or not, which depends on what the masks hold.
 #include <algorithm>
 
 #include "codegen/schedule/choices.h"
@@ -37,6 +37,11 @@ std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& cho
     other.late_stores = !reduce->late_stores;
     if (reduce->cache.streaming && stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
     return alternatives;
+  }
+  if (const auto* attend = std::get_if<AttendSchedule>(&chosen)) {
+    AttendSchedule other = *attend;
+    other.block_mask = false;
+    return {other};
   }
   return {};
 }

@@ -209,11 +209,12 @@ struct ContractSchedule {
 struct AttendSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_q = 64, tile_kv = 64;
-  int vector = 1;           ///< elements per load of q, k and v
-  int stages = 2;           ///< wgmma: tiles of keys, and of values, that are there or on their way
-  bool turns = false;       ///< wgmma: one warpgroup multiplies while another has its softmax
-  int parts = 1;            ///< wgmma: blocks of a cluster that divide the keys of a tile of queries
-  bool block_mask = false;  ///< wgmma: tiles of keys that the masks hide are found, and skipped (analysis/tile_tests.h)
+  int vector = 1;      ///< elements per load of q, k and v
+  int stages = 2;      ///< wgmma: tiles of keys, and of values, that are there or on their way
+  bool turns = false;  ///< wgmma: one warpgroup multiplies while another has its softmax
+  int parts = 1;       ///< wgmma: blocks of a cluster that divide the keys of a tile of queries
+  bool block_mask =
+      false;  ///< wgmma, cpu: tiles of keys that masks hide are found, and skipped (analysis/tile_tests.h)
 
   bool operator==(const AttendSchedule&) const = default;
 };

@@ -7,6 +7,7 @@
 #include "codegen/analysis/row_shape.h"
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/shared_rows.h"
+#include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/kernel/kernel.h"
@@ -240,10 +241,11 @@ Reason verify_cpu(const ContractSchedule& schedule, const Kernel&) {
   return {};
 }
 
-Reason verify_cpu(const AttendSchedule& schedule, const Kernel&) {
+Reason verify_cpu(const AttendSchedule& schedule, const Kernel& kernel) {
   if (schedule.loop != MainLoop::cpu) return "the main loop is a GPU's";
   if (schedule.tile_q < 1 || schedule.tile_q > kMostOfTile || schedule.tile_kv < 1 || schedule.tile_kv > kMostOfTile)
     return "a tile has 1 to 4096 queries and keys";
+  if (schedule.block_mask && tile_tests(kernel, key_masks(kernel)).empty()) return "no mask tells tiles of keys apart";
   return {};
 }
 

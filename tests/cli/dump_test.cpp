@@ -62,6 +62,8 @@ TEST_F(Cli, ExplainSaysWhatMasksDo) {
   EXPECT_TRUE(contains(on, bound + "  equal of document: asked of tiles of ")) << on;
   const std::string off = tenon("explain --target sm_90a --disable block_mask " + graph).text;
   EXPECT_TRUE(contains(off, bound + "  equal of document: asked of each score ")) << off;
+  const std::string cpu = tenon("explain --target cpu " + graph).text;
+  EXPECT_TRUE(contains(cpu, bound + "  equal of document: asked of tiles of 64 keys")) << cpu;
   EXPECT_FALSE(contains(tenon("explain --target sm_90a " + gelu()).text, "masks")) << "there is no attention";
 }
 

@@ -65,7 +65,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, "
       "split_depth, split_f32, pair_products, packing, calibration, plans, streaming, "
       "online, "
-      "contraction, hold_rows, clusters, dependent_launch, keep_reads, bulk_copies, block_mask, read_ahead, wgmma, "
+      "contraction, hold_rows, block_mask, clusters, dependent_launch, keep_reads, bulk_copies, read_ahead, wgmma, "
       "narrow, "
       "interleave, "
       "late_stores, "

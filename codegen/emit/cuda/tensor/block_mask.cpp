@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "codegen/emit/cuda/tensor/tensor.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
@@ -16,13 +14,6 @@ namespace tenon::codegen::cuda {
 namespace {
 
 std::string span_name(InstrId id) { return fmt::format("of_v{}", id); }
-
-// It rises or falls steadily along the axes.
-bool is_steady(const Instr& instr) {
-  return instr.kind == InstrKind::index &&
-         std::all_of(instr.index.terms().begin(), instr.index.terms().end(),
-                     [](const IndexTerm& term) { return term.atom->kind == IndexAtom::Kind::axis; });
-}
 
 // "const auto at_of_v4 = [&](int j) -> int { … }; const span of_v4 = span_of(j0, j1, at_of_v4);": of `function`, from
 // `first` up to, not with, `end`.

@@ -1,12 +1,13 @@
 // Attend kernels: a task is a block of queries, which lie along the lanes. Its scores against all keys that it sees are
 // kept in the thread's scratch, never in memory shared with others: 128 bytes a key on AVX-512. Three passes over the
-// keys: scores and their maximum, weights and their sum, the mix with the values. With the true maximum known before
-// any weight is computed, nothing is rescaled and the body's own shift, casts and divisions are what runs.
+// tiles of keys that are visible (key_tiles.h): scores and their maximum, weights and their sum, the mix with the
+// values. With the true maximum known before any weight is computed, nothing is rescaled and the body's own shift,
+// casts and divisions are what runs.
 #include <algorithm>
 
 #include "codegen/analysis/key_bounds.h"
 #include "codegen/emit/llvm/reduce/long_sums.h"
-#include "codegen/emit/llvm/tensor/product.h"
+#include "codegen/emit/llvm/tensor/key_tiles.h"
 #include "codegen/lower/parts.h"
 
 namespace tenon::codegen::simd {
@@ -23,7 +24,7 @@ struct Block {
   MicroKernel score, mix;
   llvm::Function* score_micro = nullptr;
   llvm::Function* mix_micro = nullptr;
-  Value *q = nullptr, *packed = nullptr, *scores = nullptr, *out = nullptr;  // scratch
+  Value *q = nullptr, *packed = nullptr, *scores = nullptr, *out = nullptr, *tiles = nullptr;  // scratch
   LongProduct mixed;
 
   int queries() const { return lanes * vectors; }
@@ -47,8 +48,8 @@ Block make_block(Unit& unit) {
 std::int64_t element_bytes(const Block& block) { return block.type->getScalarSizeInBits() / 8; }
 llvm::Align alignment(const Block& block) { return llvm::Align(static_cast<std::uint64_t>(element_bytes(block))); }
 
-// Scratch: queries [d][queries], a packed block of keys or values, scores [j][queries], the mix [e][queries]. Rows are
-// rounded up to whole micro-kernels.
+// Scratch: the list of tiles, queries [d][queries], a packed block of keys or values, scores [j][queries], the mix
+// [e][queries]. Rows are rounded up to whole micro-kernels.
 void allocate(Unit& unit, Block& block) {
   auto& b = unit.b;
   const auto rows_of = [&](int axis) {
@@ -61,10 +62,12 @@ void allocate(Unit& unit, Block& block) {
   Value* out = b.CreateAdd(rows_of(block.parts.e), constant(unit, kValueColumns * block.queries()));
   Value* all = b.CreateAdd(b.CreateAdd(q, packed), b.CreateAdd(scores, out));
   block.mixed = {block.keys, block.type, extent_of(unit.kernel, block.parts.j).bounds(unit.kernel.symbols).max};
-  Value* bytes = b.CreateMul(all, constant(unit, element_bytes(block)));
+  Value* list = key_tile_bytes(unit, block.keys);
+  Value* bytes = b.CreateAdd(list, b.CreateMul(all, constant(unit, element_bytes(block))));
   Value* blocks = b.CreateMul(out, constant(unit, block.mixed.needed() ? kDoubleBytes : 0));
-  block.q = thread_scratch(unit, b.CreateAdd(bytes, blocks));
-  block.mixed.blocks = advance(unit, b.getInt8Ty(), block.q, bytes);
+  block.tiles = thread_scratch(unit, b.CreateAdd(bytes, blocks));
+  block.mixed.blocks = advance(unit, b.getInt8Ty(), block.tiles, bytes);
+  block.q = advance(unit, b.getInt8Ty(), block.tiles, list);
   block.packed = advance(unit, block.type, block.q, q);
   block.scores = advance(unit, block.type, block.packed, packed);
   block.out = advance(unit, block.type, block.scores, scores);
@@ -72,38 +75,6 @@ void allocate(Unit& unit, Block& block) {
 
 Value* element_row(Unit& unit, const Block& block, Value* base, Value* row) {
   return advance(unit, block.type, base, unit.b.CreateMul(row, constant(unit, block.queries())));
-}
-
-// ---- the keys that a block sees -----------------------------------------------------------------------------------
-
-// All keys from the first to the last that some query of [i0, i1) sees. All of them where none is seen, so that such
-// rows get what the body makes of a row of -inf.
-Span visible_keys(Unit& unit, Scope& task, const Block& block, Value* i0, Value* i1) {
-  auto& b = unit.b;
-  Value* count = emit_dim(unit, extent_of(unit.kernel, block.parts.j));
-  Value* begin = constant(unit, 0);
-  Value* end = count;
-  Value* last = b.CreateSub(i1, constant(unit, 1));
-  const std::vector<KeyBound> bounds = key_masks(unit.kernel).bounds;
-  for (const KeyBound& bound : bounds) {
-    Value* i = (bound.slope > 0) == bound.upper ? last : i0;
-    Value* limit = b.CreateAdd(b.CreateMul(i, constant(unit, bound.slope)), emit_dim(unit, bound.offset));
-    if (bound.value >= 0) {
-      constexpr std::int64_t kFar = std::int64_t{1} << 62;  // no key lies so far; sums stay in 64 bits
-      Value* value = b.CreateSExt(evaluate(unit, task, bound.value), b.getInt64Ty());
-      value = maximum_of(unit, constant(unit, -kFar), minimum_of(unit, constant(unit, kFar), value));
-      if (bound.negated) value = b.CreateNeg(value);
-      limit = b.CreateAdd(limit, value);
-    }
-    if (bound.upper) {
-      end = minimum_of(unit, end, b.CreateAdd(limit, constant(unit, 1)));
-    } else {
-      begin = maximum_of(unit, begin, limit);
-    }
-  }
-  if (bounds.empty()) return {block.parts.j, begin, end};
-  Value* none = b.CreateICmpSLE(end, begin);
-  return {block.parts.j, b.CreateSelect(none, constant(unit, 0), begin), b.CreateSelect(none, count, end)};
 }
 
 // ---- passes over the keys -----------------------------------------------------------------------------------------
@@ -127,11 +98,10 @@ void come_home(Unit& unit, Rows& rows) {
   for (Scope& row : rows) row.home = unit.b.GetInsertBlock();
 }
 
-// For each key: body(vector, its scope, where its scores stand).
-void for_keys(Unit& unit, Rows& rows, const Block& block, const Span& keys, const LongSums& sums,
-              const std::function<void(std::size_t, Scope&, Value*)>& body) {
-  come_home(unit, rows);
-  sums.loop(keys.begin, keys.end, 1, "key", [&](Value* j) {
+// For each key of a tile: body(vector, its scope, where its scores stand).
+using KeyBody = std::function<void(std::size_t, Scope&, Value*)>;
+void for_keys(Unit& unit, Rows& rows, const Block& block, const Span& keys, const KeyBody& body) {
+  emit_loop(unit, keys.begin, keys.end, constant(unit, 1), "key", [&](Value* j) {
     Value* line = element_row(unit, block, block.scores, j);
     for (std::size_t v = 0; v < rows.size(); ++v) {
       Scope inside = child_of(rows[v], unit);
@@ -139,6 +109,13 @@ void for_keys(Unit& unit, Rows& rows, const Block& block, const Span& keys, cons
       body(v, inside, advance(unit, block.type, line, constant(unit, static_cast<std::int64_t>(v) * block.lanes)));
     }
   });
+}
+
+// For each tile of keys: body(tile).
+void for_tiles(Unit& unit, Rows& rows, const KeyTiles& tiles, const std::function<void(const KeyTile&)>& body) {
+  come_home(unit, rows);
+  emit_loop(unit, tiles.begin, tiles.end, constant(unit, tiles.size), "tile",
+            [&](Value* place) { body(tile_at(unit, tiles, place)); });
   come_home(unit, rows);
 }
 
@@ -157,7 +134,7 @@ struct KeyReduction {
 };
 
 KeyReduction start_reduction(Unit& unit, const Block& block, InstrId id) {
-  KeyReduction reduction{id, {}, {unit, extent_of(unit.kernel, block.parts.j).bounds(unit.kernel.symbols).max, false}};
+  KeyReduction reduction{id, {}, {unit, extent_of(unit.kernel, block.parts.j).bounds(unit.kernel.symbols).max, true}};
   if (id < 0) return reduction;
   for (int v = 0; v < block.vectors; ++v) {
     reduction.accumulators.push_back(make_accumulator(unit, unit.kernel.instr(id), block.lanes));
@@ -182,63 +159,84 @@ void finish_reduction(Unit& unit, const KeyReduction& reduction, Rows& rows) {
         narrowed(unit, instr, reduction.sums.collect(instr, {reduction.accumulators[v]})).value;
 }
 
-// The products q k' of all keys, block by block, into the scores.
-void emit_products(Unit& unit, Scope& task, const Block& block, const Span& keys) {
+// The products q k' of all keys, tile by tile, into the scores.
+void emit_products(Unit& unit, Scope& task, const Block& block, const KeyTiles& tiles) {
   auto& b = unit.b;
-  loop_in(unit, task, keys.begin, keys.end, constant(unit, block.keys), "keys", [&](Scope& inside, Value* j) {
-    const Span some{keys.axis, j, minimum_of(unit, b.CreateAdd(j, constant(unit, block.keys)), keys.end)};
+  loop_in(unit, task, tiles.begin, tiles.end, constant(unit, tiles.size), "keys", [&](Scope& inside, Value* place) {
+    const Span some = tile_at(unit, tiles, place).keys;
     Value* depth = emit_dim(unit, extent_of(unit.kernel, block.parts.d));
     Value* stop = maximum_of(unit, depth, constant(unit, 1));  // an empty sum is written as 0
     loop_in(unit, inside, constant(unit, 0), stop, constant(unit, block.depth), "depth", [&](Scope& part, Value* d) {
       const Span span{block.parts.d, d, minimum_of(unit, b.CreateAdd(d, constant(unit, block.depth)), depth)};
       pack(unit, part, block.parts.k.value, some, span, block.lanes, block.type, block.packed, block.score.a_row);
       multiply_rows(unit, part, block.score_micro, block.score, b.CreateSub(some.end, some.begin), block.packed,
-                    element_row(unit, block, block.q, d), element_row(unit, block, block.scores, j),
+                    element_row(unit, block, block.q, d), element_row(unit, block, block.scores, some.begin),
                     b.CreateSub(span.end, span.begin), b.CreateICmpEQ(d, constant(unit, 0)));
     });
   });
 }
 
-// Maximum, then weights and their sum, then what the values are mixed with: each left in place of the scores.
-void emit_weights(Unit& unit, Rows& rows, const Block& block, const Span& keys) {
+// The scores as the body computes them, in place of the products, and their maximum. Where nothing hides a key of the
+// tile, nothing is masked.
+void emit_scores(Unit& unit, Rows& rows, const Block& block, const KeyTiles& tiles) {
   const AttendParts& parts = block.parts;
   const KeyReduction maximum = start_reduction(unit, block, parts.maximum);
-  for_keys(unit, rows, block, keys, maximum.sums, [&](std::size_t v, Scope& scope, Value* at) {
-    scope.values[parts.scores] = load_row(unit, block, at);
-    reduce_key(unit, maximum, v, scope);
-    store_row(unit, block, evaluate(unit, scope, parts.score), at);
+  const auto scores_from = [&](InstrId score) {
+    return [&, score](std::size_t v, Scope& scope, Value* at) {
+      scope.values[parts.scores] = load_row(unit, block, at);
+      scope.values[parts.score] = evaluate(unit, scope, score);
+      reduce_key(unit, maximum, v, scope);
+      store_row(unit, block, scope.values[parts.score], at);
+    };
+  };
+  for_tiles(unit, rows, tiles, [&](const KeyTile& tile) {
+    if (!tile.open) return for_keys(unit, rows, block, tile.keys, scores_from(parts.score));
+    const InstrId open = key_masks(unit.kernel).open;
+    emit_if(unit, tile.open, [&] { for_keys(unit, rows, block, tile.keys, scores_from(open)); });
+    emit_if(unit, unit.b.CreateNot(tile.open),
+            [&] { for_keys(unit, rows, block, tile.keys, scores_from(parts.score)); });
   });
   finish_reduction(unit, maximum, rows);
-  const KeyReduction sum = start_reduction(unit, block, parts.sum);
-  for_keys(unit, rows, block, keys, sum.sums, [&](std::size_t v, Scope& scope, Value* at) {
-    scope.values[parts.score] = load_row(unit, block, at);
-    store_row(unit, block, evaluate(unit, scope, parts.weight), at);
-    reduce_key(unit, sum, v, scope);
+}
+
+// Weights and their sum, then what the values are mixed with: each left in place of the scores.
+void emit_weights(Unit& unit, Rows& rows, const Block& block, const KeyTiles& tiles) {
+  const AttendParts& parts = block.parts;
+  KeyReduction sum = start_reduction(unit, block, parts.sum);
+  for_tiles(unit, rows, tiles, [&](const KeyTile& tile) {
+    for_keys(unit, rows, block, tile.keys, [&](std::size_t v, Scope& scope, Value* at) {
+      scope.values[parts.score] = load_row(unit, block, at);
+      store_row(unit, block, evaluate(unit, scope, parts.weight), at);
+      reduce_key(unit, sum, v, scope);
+    });
+    sum.sums.after_run(unit.b.CreateSub(tile.keys.end, tile.keys.begin));
   });
   finish_reduction(unit, sum, rows);
   const InstrId mixed = unit.kernel.instr(parts.mix).args[0];
   if (mixed == parts.weight) return;
-  for_keys(unit, rows, block, keys, {unit, 0, false}, [&](std::size_t, Scope& scope, Value* at) {
-    scope.values[parts.weight] = load_row(unit, block, at);
-    store_row(unit, block, evaluate(unit, scope, mixed), at);
+  for_tiles(unit, rows, tiles, [&](const KeyTile& tile) {
+    for_keys(unit, rows, block, tile.keys, [&](std::size_t, Scope& scope, Value* at) {
+      scope.values[parts.weight] = load_row(unit, block, at);
+      store_row(unit, block, evaluate(unit, scope, mixed), at);
+    });
   });
 }
 
 // The mix of the values, [e][queries].
-void emit_mix(Unit& unit, Scope& task, const Block& block, const Span& keys) {
+void emit_mix(Unit& unit, Scope& task, const Block& block, const KeyTiles& tiles) {
   auto& b = unit.b;
   Value* width = emit_dim(unit, extent_of(unit.kernel, block.parts.e));
-  Value* stop = maximum_of(unit, keys.end, b.CreateAdd(keys.begin, constant(unit, 1)));
+  Value* stop = maximum_of(unit, tiles.end, b.CreateAdd(tiles.begin, constant(unit, 1)));
   const Sums sums{block.out, b.CreateMul(width, constant(unit, block.queries())), block.lanes};
-  for_depth(unit, task, block.mixed, keys.begin, stop, sums, [&](Scope& inside, Value* j, Value* first) {
-    const Span some{keys.axis, j, minimum_of(unit, b.CreateAdd(j, constant(unit, block.keys)), keys.end)};
+  for_depth(unit, task, block.mixed, tiles.begin, stop, sums, [&](Scope& inside, Value* place, Value* first) {
+    const Span some = tile_at(unit, tiles, place).keys;
     loop_in(
         unit, inside, constant(unit, 0), width, constant(unit, kValueColumns), "columns", [&](Scope& part, Value* e) {
           const Span columns{block.parts.e, e, minimum_of(unit, b.CreateAdd(e, constant(unit, kValueColumns)), width)};
           pack(unit, part, block.parts.v.value, some, columns, block.lanes, block.type, block.packed,
                block.mix.a_depth);
           multiply_rows(unit, part, block.mix_micro, block.mix, b.CreateSub(columns.end, columns.begin), block.packed,
-                        element_row(unit, block, block.scores, j), element_row(unit, block, block.out, e),
+                        element_row(unit, block, block.scores, some.begin), element_row(unit, block, block.out, e),
                         b.CreateSub(some.end, some.begin), first);
         });
   });
@@ -264,15 +262,16 @@ void emit_block(Unit& unit, Scope& task, const Block& block, Value* i0) {
   auto& b = unit.b;
   Value* i1 = minimum_of(unit, b.CreateAdd(i0, constant(unit, block.queries())),
                          emit_dim(unit, extent_of(unit.kernel, block.parts.i)));
-  const Span keys = visible_keys(unit, task, block, i0, i1);
+  const KeyTiles tiles = find_key_tiles(unit, task, {block.parts.i, i0, i1}, block.keys, block.tiles);
   const Span depth{block.parts.d, constant(unit, 0), emit_dim(unit, extent_of(unit.kernel, block.parts.d))};
   pack(unit, task, block.parts.q.value, depth, {block.parts.i, i0, i1}, block.lanes, block.type, block.q,
        block.queries());
-  emit_products(unit, task, block, keys);
+  emit_products(unit, task, block, tiles);
   Rows rows = bind_queries(unit, task, block, i0, i1);
-  emit_weights(unit, rows, block, keys);
+  emit_scores(unit, rows, block, tiles);
+  emit_weights(unit, rows, block, tiles);
   task.home = b.GetInsertBlock();
-  emit_mix(unit, task, block, keys);
+  emit_mix(unit, task, block, tiles);
   emit_epilogue(unit, rows, block);
   task.home = b.GetInsertBlock();
 }
