@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/box.h"
 #include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/limits.h"
 
 namespace tenon::codegen {
 namespace {
@@ -196,7 +197,6 @@ std::int64_t stream_shared_bytes(const ContractSchedule& schedule) {
 }
 
 AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target) {
-  constexpr int kLargest = 256;  // of depth and width in registers and shared memory
   const auto most = [&](int axis) {
     return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
   };
@@ -206,10 +206,10 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
   const TileElement scores = tile_element(kernel, parts.scores, target), mix = tile_element(kernel, parts.mix, target);
   const std::int64_t depth = most(parts.d), width = most(parts.e);
   const bool tensor_cores = scores.tensor_cores && mix.tensor_cores && scores.dtype == mix.dtype &&
-                            is_16_bit(mix.dtype) && depth <= kLargest && width <= kLargest;
+                            is_16_bit(mix.dtype) && depth <= kAttendExtent && width <= kAttendExtent;
   if (tensor_cores) return {mix, padded(depth), padded(width)};
   const bool wide = scores.dtype == DType::f64 || mix.dtype == DType::f64;
-  const int block_width = width > 64 ? (wide ? 64 : 128) : width > 32 ? 64 : width > 16 ? 32 : 16;
+  const int block_width = width > 64 ? kAttendColumns / (wide ? 2 : 1) : width > 32 ? 64 : width > 16 ? 32 : 16;
   return {{wide ? DType::f64 : DType::f32, false}, 16, block_width};
 }
 

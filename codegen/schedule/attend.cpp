@@ -8,6 +8,7 @@
 #include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/limits.h"
 
 namespace tenon::codegen {
 namespace {
@@ -133,6 +134,7 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
   AttendSchedule schedule;
   if (!tiles.element.tensor_cores) {
     schedule.loop = MainLoop::simt;
+    schedule.tile_q = kAttendRows;
     schedule.tile_kv = tiles.element.dtype == DType::f64 ? 32 : 64;
   } else {
     const bool narrow = tiles.depth > 128 || tiles.width > 128 || score_cost(kernel, parts) > kCostlyScore;

@@ -6,6 +6,9 @@ namespace tenon::codegen {
 constexpr int kMostSharing = 4;          ///< blocks of a cluster whose shared memory has a row
 constexpr int kMostBlocksOfCluster = 8;  ///< that every device of sm_90 starts
 constexpr int kDepthParts = 4;           ///< blocks of a cluster that divide the depth of a tile, where several do
+constexpr int kAttendExtent = 256;       ///< of depth and width of an attention by tensor cores
+constexpr int kAttendColumns = 128;      ///< of values of 4 bytes that a block mixes by plain lanes
+constexpr int kAttendRows = 64;          ///< queries of a block by plain lanes
 constexpr int kMostWithRing = 2;         ///< blocks on a multiprocessor that walk over rows, with a ring of them
 
 }  // namespace tenon::codegen

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "ir/fusion/cluster.h"
+#include "ir/fusion/wide_attention.h"
 #include "ir/graph/build.h"
 #include "ir/graph/check.h"
 
@@ -418,12 +418,13 @@ class Matcher {
 
 }  // namespace
 
-AttentionSearch find_attention(const Context& context) {
+AttentionSearch find_attention(const Context& context, bool wide, const std::vector<ValueId>& parts) {
   AttentionSearch search;
   std::set<NodeId> taken;
   for (std::size_t i = 0; i < context.graph.nodes.size(); ++i) {
     const Node& node = context.graph.nodes[i];
     if (!context.live[i] || kind_of(node.op) != Kind::contract) continue;
+    if (std::find(parts.begin(), parts.end(), node.results[0]) != parts.end()) continue;
     Matcher matcher(context, static_cast<NodeId>(i));
     if (!matcher.resembles()) continue;
     try {
@@ -431,6 +432,9 @@ AttentionSearch find_attention(const Context& context) {
       Attention found = matcher.run(nodes);
       if (std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) { return taken.count(id) != 0; }))
         throw NoMatch{Rule::attention_shared, "the score matrix already belongs to another attention"};
+      const std::string why = why_apart(context, found.scores, found.mix);
+      if (!why.empty() && !wide) throw NoMatch{Rule::attention_apart, why};
+      if (!why.empty()) search.apart_gain = std::max(search.apart_gain, apart_gain(context, nodes));
       taken.insert(nodes.begin(), nodes.end());
       search.found.push_back(std::move(found));
       search.nodes.push_back(std::move(nodes));

@@ -84,8 +84,11 @@ struct AttentionSearch {
   std::vector<Attention> found;
   std::vector<std::vector<NodeId>> nodes;  ///< of each
   std::vector<Refusal> refusals;           ///< without groups: `value` is the second matmul's result
+  double apart_gain = 0;  ///< times that a plan has to be faster without those that are wide; 0: there are none
 };
-AttentionSearch find_attention(const Context& context);
+/// `wide`: also those that a kernel does not hold well (wide_attention.h). `parts`: results of matmuls that are no
+/// attention's.
+AttentionSearch find_attention(const Context& context, bool wide = true, const std::vector<ValueId>& parts = {});
 
 /// Marks the values that attention kernels ask of tiles of keys (Context::tile_mask).
 void find_tile_masks(Context& context, const AttentionSearch& attention);

@@ -216,6 +216,7 @@ CostModel cpu_cost_model(int cores) {
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded
   cost.tile_tests = false;
+  cost.attend_extent = 0;
   cost.threads = count * kLanes;
   cost.block_gb_s = kCoreGbS;
   cost.row_blocks = 1;

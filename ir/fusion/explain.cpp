@@ -36,6 +36,13 @@ std::string explain(const Plan& plan) {
   return text.empty() ? "nothing was refused\n" : text;
 }
 
+double predicted_us(const Plan& plan) {
+  double us = 0;
+  for (const Group& group : plan.groups) us += group.estimate.us;
+  for (const std::vector<int>& pack : plan.packs) us -= static_cast<double>(pack.size() - 1) * plan.cost.launch_us;
+  return us;
+}
+
 std::string print_estimates(const Plan& plan, const std::vector<double>& measured_us) {
   const CostModel& cost = plan.cost;
   std::string text = fmt::format(
@@ -43,13 +50,11 @@ std::string print_estimates(const Plan& plan, const std::vector<double>& measure
       "{:.3g} TFLOP/s, overlap {:.2f}\n",
       cost.device, cost.bandwidth_gb_s, cost.launch_us, fusion::bytes_text(cost.l2_bytes), cost.l2_bandwidth_gb_s,
       cost.gigaslots_s, cost.tensor_tflops, cost.overlap);
-  double total = 0;
   std::vector<bool> packed(plan.groups.size(), false);
   for (const std::vector<int>& pack : plan.packs)
     for (int member : pack) packed[static_cast<std::size_t>(member)] = true;
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const Estimate& estimate = plan.groups[i].estimate;
-    total += estimate.us;
     text += fmt::format("kernel {} {}: {:.1f} us (memory {:.1f}, compute {:.1f}), {}{}\n", i,
                         name_of(plan.groups[i].kernel_class), estimate.us, estimate.memory_us, estimate.compute_us,
                         fusion::bytes_text(estimate.bytes),
@@ -62,11 +67,10 @@ std::string print_estimates(const Plan& plan, const std::vector<double>& measure
       us += plan.groups[static_cast<std::size_t>(member)].estimate.us;
       if (!measured_us.empty()) measured += measured_us[static_cast<std::size_t>(member)];
     }
-    total -= saved;
     text += fmt::format("kernels {} in one launch: {:.1f} us, {:.1f} us less{}\n", fmt::join(pack, " "), us, saved,
                         measured_text(us, measured));
   }
-  return text + fmt::format("together {:.1f} us; at most {} of intermediates are alive at once\n", total,
+  return text + fmt::format("together {:.1f} us; at most {} of intermediates are alive at once\n", predicted_us(plan),
                             fusion::bytes_text(plan.live_bytes));
 }
 

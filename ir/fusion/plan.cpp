@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -93,9 +94,13 @@ bool keep_if_it_fits(const Context& context, Partition& partition,
 
 Plan make_plan(const Graph& graph, const PlanOptions& options) { return cut_into_groups(run_passes(graph), options); }
 
-Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
+namespace {
+
+// `wide`: attention that a kernel does not hold well is one all the same; `apart_gain`: see AttentionSearch.
+Plan cut(const Graph& graph, const PlanOptions& options, bool wide, double& apart_gain) {
   Plan plan;
-  Products products = arrange_products(cut_concats(graph, static_cast<std::size_t>(options.max_pointers)), options);
+  Products products =
+      arrange_products(cut_concats(graph, static_cast<std::size_t>(options.max_pointers)), options, wide);
   plan.graph = std::move(products.graph);
   plan.cost = options.cost;
   separate_outputs(plan.graph);
@@ -104,7 +109,8 @@ Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
     context.cloned[static_cast<std::size_t>(plan.graph.value(value).producer)] = false;
   store_meeting_views(context);
   AttentionSearch attention;
-  if (options.fuse && options.find_attention) attention = find_attention(context);
+  if (options.fuse && options.find_attention) attention = find_attention(context, wide, products.parts);
+  apart_gain = attention.apart_gain;
   if (options.cost.tile_tests) find_tile_masks(context, attention);
   Partition partition = make_partition(context, seed_clusters(context, attention));
   if (options.fuse) {
@@ -120,8 +126,30 @@ Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
   plan.live_bytes = peak_live_bytes(context, plan.groups, launch_steps(plan.groups.size(), plan.packs));
   number_by_group(plan.refusals, group_of, replaced);
   plan.refusals.insert(plan.refusals.end(), not_packed.begin(), not_packed.end());
+  for (Refusal& refusal : products.apart)
+    if (std::none_of(attention.refusals.begin(), attention.refusals.end(),
+                     [&](const Refusal& other) { return other.value == refusal.value; }))
+      attention.refusals.push_back(std::move(refusal));
   add_near_misses(plan, std::move(attention.refusals));
   return plan;
+}
+
+}  // namespace
+
+// Scores in memory take more of it: no plan has them where that is limited, or beyond what leaves room for the rest.
+Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
+  constexpr double kMostBytes = 16e9;  // of intermediates
+  double gain = 0, none = 0;
+  Plan together = cut(graph, options, true, gain);
+  if (gain == 0 || options.max_live_bytes > 0) return together;
+  Plan apart = cut(graph, options, false, none);
+  const double one_us = predicted_us(together), apart_us = predicted_us(apart);
+  if (one_us < gain * apart_us || apart.live_bytes > kMostBytes) return together;
+  for (Refusal& refusal : apart.refusals)
+    if (refusal.rule == Rule::attention_apart)
+      refusal.reason +=
+          fmt::format("; all kernels would take {:.1f} us with it as one, {:.1f} us without", one_us, apart_us);
+  return apart;
 }
 
 std::vector<std::vector<int>> launched_together(const Plan& plan) {

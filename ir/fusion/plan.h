@@ -79,16 +79,19 @@ struct CostModel {
   bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
   bool tile_tests = true;           ///< whether attention kernels ask masks of whole tiles of keys
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
-  double moved_load_slots = 4;      ///< lane instructions of a load beside the kernel's own element (slice, flip)
-  double guarded_load_slots = 12;   ///< and of one behind a condition (pad, concat), with the condition
-  double overlap = 0.05;            ///< share of the shorter of M and C that the longer one does not hide
-  double threads = 132 * 2048;      ///< resident at once: each computes what is the same for all elements
-  double block_gb_s = 56;           ///< bandwidth that one block can draw
-  double row_blocks = 4;            ///< blocks that can hold one row together; a longer one is read again by one block
-  double row_block_bytes = 200e3;   ///< of a row that each of them can hold
-  double outer_elements = 24576;    ///< of a row and of the sums over rows beside it that a block can keep
-  double outer_blocks = 264;        ///< such blocks, each with sums of its own that are then combined
-  TensorCores tensor_cores;         ///< what they multiply; the rest is for plain lanes
+  double attend_extent = 256;      ///< depth and width up to which tensor cores take an attention; 0: there is no limit
+  double attend_columns = 128;     ///< of values of 4 bytes that plain lanes mix at once; scores are computed for each
+  double attend_rows = 64;         ///< queries of a tile of theirs, which takes as long with fewer
+  double moved_load_slots = 4;     ///< lane instructions of a load beside the kernel's own element (slice, flip)
+  double guarded_load_slots = 12;  ///< and of one behind a condition (pad, concat), with the condition
+  double overlap = 0.05;           ///< share of the shorter of M and C that the longer one does not hide
+  double threads = 132 * 2048;     ///< resident at once: each computes what is the same for all elements
+  double block_gb_s = 56;          ///< bandwidth that one block can draw
+  double row_blocks = 4;           ///< blocks that can hold one row together; a longer one is read again by one block
+  double row_block_bytes = 200e3;  ///< of a row that each of them can hold
+  double outer_elements = 24576;   ///< of a row and of the sums over rows beside it that a block can keep
+  double outer_blocks = 264;       ///< such blocks, each with sums of its own that are then combined
+  TensorCores tensor_cores;        ///< what they multiply; the rest is for plain lanes
   bool operator==(const CostModel&) const = default;
 };
 
@@ -222,6 +225,9 @@ std::string explain(const Plan& plan);
 /// The predicted time of each kernel with the numbers behind it, for `tenon explain`, and beside it the one in
 /// `measured_us`: empty, or one for each group (0: not measured; a launch of several counts at the first).
 std::string print_estimates(const Plan& plan, const std::vector<double>& measured_us = {});
+
+/// Microseconds of all launches, as predicted.
+double predicted_us(const Plan& plan);
 
 /// Bytes that a group must move at `bindings`: each input and output once.
 std::int64_t unavoidable_bytes(const Plan& plan, const Group& group, const Bindings& bindings);

@@ -52,14 +52,16 @@ class ArrangeProducts {
         rewrite_(graph),
         users_(users_of(graph)) {}
 
-  Products run() {
+  // `apart`: why products are none of attention.
+  Products run(std::vector<Refusal> apart) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       const auto id = static_cast<NodeId>(i);
       if (!cut(id, node) && !arrange(id, node)) rewrite_.copy(node);
     }
+    for (Refusal& refusal : apart) refusal.value = rewrite_[refusal.value];
     std::vector<ValueId> stored = std::move(stored_);
-    return {rewrite_.finish(), std::move(stored)};
+    return {rewrite_.finish(), std::move(stored), std::move(parts_), std::move(apart)};
   }
 
  private:
@@ -260,7 +262,8 @@ class ArrangeProducts {
     const Halves a = halves(operands[0], rank_a - 1, both, false, node.place);
     const Halves b = halves(operands[1], rank_b - 2, both, true, node.place);
     const auto product = [&](ValueId left, ValueId right, std::int64_t block) {
-      return append(node.op, {left, right}, {{"dtype", DType::f32}, {"block", block}}, node.place);
+      parts_.push_back(append(node.op, {left, right}, {{"dtype", DType::f32}, {"block", block}}, node.place));
+      return parts_.back();
     };
     ValueId sum = -1;
     if (both) {
@@ -358,7 +361,7 @@ class ArrangeProducts {
   Rewrite rewrite_;
   const std::vector<std::vector<NodeId>> users_;  // of each value
   std::set<NodeId> cut_;                          // products that their halves stand for
-  std::vector<ValueId> stored_;
+  std::vector<ValueId> stored_, parts_;
   std::map<ValueId, ValueId> padded_;   // by what they are copies of
   std::map<ValueId, ValueId> aligned_;  // by the operands that they stand for: two products of one stay products of one
 };
@@ -370,14 +373,17 @@ bool has_contraction(const Graph& graph) {
 
 }  // namespace
 
-Products arrange_products(Graph graph, const PlanOptions& options) {
+Products arrange_products(Graph graph, const PlanOptions& options, bool wide) {
   const bool any = options.pad_rows || options.split_depth || options.split_f32 || options.pair_products;
-  if (!any || !has_contraction(graph)) return {std::move(graph), {}};
+  if (!any || !has_contraction(graph)) return {std::move(graph), {}, {}, {}};
+  AttentionSearch attention;
+  if (options.fuse && options.find_attention) attention = find_attention(Context(graph, options), wide);
   std::set<NodeId> of_attention;
-  if (options.fuse && options.find_attention)
-    for (const std::vector<NodeId>& nodes : find_attention(Context(graph, options)).nodes)
-      of_attention.insert(nodes.begin(), nodes.end());
-  return ArrangeProducts(graph, options, std::move(of_attention)).run();
+  for (const std::vector<NodeId>& nodes : attention.nodes) of_attention.insert(nodes.begin(), nodes.end());
+  std::vector<Refusal> apart;
+  std::copy_if(attention.refusals.begin(), attention.refusals.end(), std::back_inserter(apart),
+               [](const Refusal& refusal) { return refusal.rule == Rule::attention_apart; });
+  return ArrangeProducts(graph, options, std::move(of_attention)).run(std::move(apart));
 }
 
 }  // namespace tenon::ir::fusion

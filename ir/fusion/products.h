@@ -10,9 +10,12 @@ namespace tenon::ir::fusion {
 struct Products {
   Graph graph;
   std::vector<ValueId> stored;  ///< values of `graph` that are to be in memory, whatever it would save to compute them
+  std::vector<ValueId> parts;   ///< products that stand for others: no attention's
+  std::vector<Refusal> apart;   ///< attention whose second product became several: `value` is what stands for it
 };
 
-/// `graph` (decomposed) with matmuls, other than those of attention, rewritten where the cost model gains by it:
+/// `graph` (decomposed) with matmuls, other than those of attention (find_attention, `wide`), rewritten where the cost
+/// model gains by it:
 ///   options.pad_rows      an operand whose rows begin off 16-byte boundaries is copied into rows that do not
 ///   options.split_depth   few tiles of a long depth become batches, one for each part of the depth, in f32, and their
 ///                         sum
@@ -20,6 +23,6 @@ struct Products {
 ///   options.split_f32     f32 operands become f16, in two parts for f32's accuracy or one for tf32's, scaled by powers
 ///                         of two so that a row's greatest element is near 2^13
 /// A sum over the parts adds the same products in another order (docs/numerics.md, sums).
-Products arrange_products(Graph graph, const PlanOptions& options);
+Products arrange_products(Graph graph, const PlanOptions& options, bool wide = true);
 
 }  // namespace tenon::ir::fusion

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/fusion/cluster.h"
+#include "ir/fusion/wide_attention.h"
 #include "ir/graph/build.h"
 #include "ir/graph/check.h"
 
@@ -70,14 +70,23 @@ double slots_of(const Context& context, const Node& node) {
 
 void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   if (kind_of(node.op) != Kind::contract) return;
+  const Graph& graph = context.graph;
   const double flops = 2 * context.count[static_cast<std::size_t>(node.results[0])] *
-                       context.extent(context.graph.type(node.operands[0]).shape.back());
-  const DType a = context.graph.type(node.operands[0]).dtype, b = context.graph.type(node.operands[1]).dtype;
+                       context.extent(graph.type(node.operands[0]).shape.back());
+  const DType a = graph.type(node.operands[0]).dtype, b = graph.type(node.operands[1]).dtype;
   const ContractionElement element =
-      contraction_element(a, b, context.graph.type(node.results[0]).dtype, node.attrs.get_or<bool>("tf32", false),
+      contraction_element(a, b, graph.type(node.results[0]).dtype, node.attrs.get_or<bool>("tf32", false),
                           context.options.cost.tensor_cores);
   const bool wide = element.dtype == (element.tensor_cores ? DType::f32 : DType::f64);  // takes twice the time
   cluster.flops += flops;
+  if (cluster.kernel_class == KernelClass::attend) {
+    const AttentionWork work = attention_work(context, cluster.attention.scores, cluster.attention.mix);
+    if (!work.tensor_cores) {
+      const double times = graph.value(node.results[0]).producer == cluster.attention.scores ? work.score_times : 1;
+      cluster.lane_flops += (element.dtype == DType::f64 ? 2 : 1) * times * work.row_times * flops;
+      return;
+    }
+  }
   (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : flops;
 }
 

@@ -31,6 +31,9 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;
   cost.paired_products = target.may.wgmma;
   cost.tile_tests = target.may.wgmma && target.may.block_mask;
+  cost.attend_extent = codegen::kAttendExtent;
+  cost.attend_columns = codegen::kAttendColumns;
+  cost.attend_rows = codegen::kAttendRows;
   cost.threads = static_cast<double>(target.multiprocessors) * target.threads_per_multiprocessor;
   cost.block_gb_s *= target.gigahertz / h100.gigahertz;  // a multiprocessor's, whatever memory can do beside
   cost.row_blocks = target.may.clusters ? codegen::kMostSharing : 1;
