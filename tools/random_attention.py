@@ -16,6 +16,9 @@ MOST_SCORES = 2**18  # of all heads: the interpreter's time
 MOST_FLOPS = 2**25
 
 
+LOW = ("-10000.0", "-1e30", "-3.3895313892515355e38")  # of masks that hide by a finite number; the last is bf16's lowest
+
+
 class Attention(random_checks.Graph):
     """y = weights(mask(scores(q k'))) v."""
 
@@ -118,9 +121,9 @@ class Attention(random_checks.Graph):
         if kind == 3:
             return self.line(f"where(logical_not({condition}), -inf, {s})")
         if kind == 4:
-            return self.line(f"where({condition}, {s}, -10000.0)")
+            return self.line(f"where({condition}, {s}, {draw.choice(LOW)})")
         stored = draw.choice(("f32", "bf16"))
-        lowest = draw.choice(("-inf", "-inf", "-inf", "-10000.0"))
+        lowest = draw.choice(("-inf", "-inf", *LOW))
         mask = self.line(f"where({condition}, full(shape=[], value=0, dtype={stored}), {lowest})")
         cast = (lambda x: self.line(f"cast({x}, dtype=f32)")) if stored != "f32" else lambda x: x
         if kind == 5:

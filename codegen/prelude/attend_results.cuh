@@ -69,6 +69,7 @@ __device__ __forceinline__ void hand_out_shares(const float (&sum)[Tiles::width 
     }
   }
   rows.sum[0] = rows.sum[1] = 0;
+  const float slope = weights.scale * weighted_rows::log2_e;
 #pragma unroll
   for (int part = 0; part < Tiles::parts; ++part) {
     const pack<float, 4> its = load_of_block(place + packs * 4 * threads, part);
@@ -76,7 +77,8 @@ __device__ __forceinline__ void hand_out_shares(const float (&sum)[Tiles::width 
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       const bool nothing = Weights::has_maximum && its[r] == minus_infinity(0.0f);
-      share[part][r] = nothing ? 0.0f : power_of_two(its[2 + r] - below[r]);
+      const bool far = Weights::has_maximum && weighted_rows::is_far(rows.top[r], slope);
+      share[part][r] = nothing ? 0.0f : power_of_two(far ? (its[r] - rows.top[r]) * slope : its[2 + r] - below[r]);
       rows.sum[r] += total[r] * share[part][r];
     }
   }

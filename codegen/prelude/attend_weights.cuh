@@ -157,6 +157,13 @@ struct weighted_rows {
   float below[2] = {0, 0};                                     // what is subtracted from exponents of two
   float sum[2] = {0, 0};                                       // of this thread's weights
 
+  // Whether scores are so far from 0 that their product with the slope has lost what sets them apart, or is infinite:
+  // masks of the lowest finite number. The exact difference from the greatest is then multiplied instead.
+  static __device__ __forceinline__ bool is_far(float score, float slope) {
+    const float size = fabsf(score);
+    return size * slope > 0x1p14f && size < -minus_infinity(0.0f);
+  }
+
   // Which of the keys from j0 on the rows see by conditions, as bits: found ahead of the scores, and by a loop, since what
   // conditions load and compute for a whole tile exceeds the registers. keys_of(i): the range that a query sees.
   template <int tile_kv, class Weights, class Index, class KeysOf>
@@ -217,6 +224,7 @@ struct weighted_rows {
     }
     const float slope = weights.scale * log2_e;
     ratio[0] = ratio[1] = 1;
+    bool far[2] = {false, false};
     if constexpr (Weights::has_maximum) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
@@ -227,7 +235,8 @@ struct weighted_rows {
         highest = maximum(highest, other);
         highest = maximum(highest, __shfl_xor_sync(~0u, highest, 1));
         highest = maximum(highest, __shfl_xor_sync(~0u, highest, 2));
-        const bool first = top[r] == minus_infinity(0.0f);
+        const float top_before = top[r];
+        const bool first = top_before == minus_infinity(0.0f);
         top[r] = maximum(top[r], highest);
         const float before = below[r];
         // The exponent of the greatest is 0 but for one rounding, which all share. While all scores are -inf, weights are
@@ -235,14 +244,20 @@ struct weighted_rows {
         const float highest_score = top[r] * weights.scale, shift = weights.shift(i[r], highest_score);
         below[r] = shift == highest_score ? top[r] * slope : shift * log2_e;
         if (top[r] == minus_infinity(0.0f)) below[r] = 0;
-        ratio[r] = first ? 0.0f : power_of_two(before - below[r]);
+        far[r] = is_far(top[r], slope);
+        ratio[r] = first ? 0.0f : power_of_two(far[r] ? (top_before - top[r]) * slope : before - below[r]);
         sum[r] *= ratio[r];
       }
+      if (__any_sync(~0u, far[0] || far[1])) {
+#pragma unroll
+        for (int x = 0; x < tile_kv / 2; ++x) s[x] -= far[x / 2 % 2] ? top[x / 2 % 2] : 0.0f;
+      }
     }
+    const float subtracted[2] = {far[0] ? 0.0f : below[0], far[1] ? 0.0f : below[1]};
     float partial[4] = {};
 #pragma unroll
     for (int x = 0; x < tile_kv / 2; ++x) {
-      s[x] = power_of_two(fma(s[x], slope, -below[x / 2 % 2]));
+      s[x] = power_of_two(fma(s[x], slope, -subtracted[x / 2 % 2]));
       partial[x % 4] += s[x];
     }
     sum[0] += partial[0] + partial[1], sum[1] += partial[2] + partial[3];
