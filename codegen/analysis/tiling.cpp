@@ -217,9 +217,9 @@ int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32;
 
 std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q) {
   constexpr int kLine = 128, kElements = 64, kBarrier = 8;  // a line of a panel: bytes, elements
-  constexpr int kOfWarp = 4 * 8 * (32 + 8),
-                kZeros = 1024;  // rows on their way out; of products beside which there is one alone
-  constexpr int kOfTests = 6 * (2 * kBarrier + 8);
+  constexpr int kOfWarp = 4 * 8 * (32 + 8);                 // rows on their way out
+  constexpr int kZeros = 1024;                              // the operands of a product that has no tile of keys
+  constexpr int kOfTests = 6 * (2 * kBarrier + 8);          // of 32 tiles of keys: two barriers, two words
   const auto panels = [](int elements) { return (elements + kElements - 1) / kElements; };
   const std::int64_t depth = panels(tiles.depth), width = panels(wgmma_width(tiles));
   const int warps = schedule.tile_q / 16;

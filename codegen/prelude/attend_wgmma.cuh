@@ -8,7 +8,8 @@
 // `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 64 elements
 // side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
-// `block_mask`: the warp that asks for tiles of keys tests which of them are visible. `pages`: a table says where boxes are.
+// `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
+// are.
 // `stages_q`: tiles of queries that are there or on their way.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
           bool block_mask_, bool pages_ = false>
@@ -45,45 +46,6 @@ struct key_tile {
   bool open, last;
 };
 __device__ __forceinline__ u32 tile_mark(u32 number, bool open, bool last) { return number * 4 + open * 2 + last; }
-
-//@ query_tile
-// A tile of queries: its sequence and head as one number, and the first query.
-template <class Index>
-struct query_tile {
-  u32 batch;
-  Index i;
-};
-
-//@ query_tiles
-// The tiles of queries that a block takes. Where later queries see more keys, tiles go in `pairs`, the last with the first:
-// all blocks have the same to do. `together` heads are walked at once, so that their keys stay in the second-level cache.
-template <class Tiles, bool pairs, class Index>
-struct query_tiles {
-  u32 batches, together, count, turns;  // tiles of a head, and turns for them
-  u32 number;                           // of the turn
-  bool second;                          // of a pair
-
-  __device__ __forceinline__ query_tiles(u32 batches_, u32 together_, Index i_limit)
-      : batches(batches_), together(together_), count((u32)((i_limit + (Tiles::tile_q - 1)) / Tiles::tile_q)) {
-    turns = pairs ? (count + 1) / 2 : count;
-    number = blockIdx.x / Tiles::parts;
-    second = false;
-  }
-  __device__ __forceinline__ bool there() const { return number < turns * batches; }
-  __device__ __forceinline__ query_tile<Index> now() const {
-    const u32 section = number / (together * turns), rest = number % (together * turns);
-    const u32 left = batches - section * together, heads = left < together ? left : together;
-    // A block takes other tiles of each section, since masks may leave more to do in some.
-    const u32 sections = (batches + together - 1) / together, step = turns > sections ? turns / sections : 1;
-    const u32 tile = (rest / heads + section * step) % turns;
-    return {section * together + rest % heads, (Index)(pairs && !second ? count - 1 - tile : tile) * Tiles::tile_q};
-  }
-  // The next one behind `tile`, which is this one. A pair may be one tile, in the middle.
-  __device__ __forceinline__ void advance(const query_tile<Index>& tile) {
-    second = pairs && !second && tile.i * 2 + Tiles::tile_q != (Index)(count * Tiles::tile_q);
-    if (!second) number += gridDim.x / Tiles::parts;
-  }
-};
 
 //@ attend_wgmma
 // load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one

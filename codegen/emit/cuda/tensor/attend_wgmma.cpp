@@ -117,7 +117,7 @@ std::int64_t heads_together(const AttentionText& a, const AttendSchedule& schedu
   constexpr std::int64_t kTypical = 1024;  // where lengths are symbols
   const auto length = [&](int axis) {
     const SymbolBounds range = extent(a, axis).bounds(a.kernel.symbols);
-    return std::clamp(std::max<std::int64_t>(range.min, kTypical), range.min, range.max);
+    return std::clamp(kTypical, range.min, range.max);
   };
   const std::int64_t bytes = std::max<std::int64_t>(1, length(a.parts.j)) * 2 * (a.tiles.depth + a.tiles.width);
   const std::int64_t tiles = (length(a.parts.i) + schedule.tile_q - 1) / schedule.tile_q;
