@@ -24,7 +24,7 @@ import tempfile
 
 import torch
 
-from peer_cases import ATTENTION, CASES, uniform
+from peer_cases import ATTENTION, CASES, Scores, uniform
 
 # Of the norm, of the worst element.
 BOUNDS = {torch.bfloat16: (4e-3, 2e-2), torch.float16: (1e-3, 5e-3), torch.float32: (1e-5, 1e-4)}
@@ -32,6 +32,7 @@ BOUNDS_OF = {
     "matmul_nn_tf32_4096": (1e-3, 1e-2),                       # operands of 11 bits
     "matmul_mlp16_bf16_1024x4096": (3e-2, 3e-1),               # every layer rounds its results
     "matmul_gelu_softmax_f32_1024x8192x8192": (1e-3, 1e-2),    # exponents of magnitude 300
+    "attention_full_f8e4m3_2x16x8192x128": (5e-2, 5e-1),        # weights of 4 bits
     "matmul_gelu_softmax_bf16_1024x8192x8192": (math.inf, math.inf),  # which bf16 rounds by 1
 }
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32, "f8e4m3": torch.float8_e4m3fn,
@@ -86,6 +87,7 @@ def reference_of(name, device):
 REFERENCES = {
     "dropout_add_layernorm_bf16_16384x4096": dropout_add_layer_norm,
     "matmul_nt_f8e4m3_8192": lambda x, w: x @ w.t(),
+    "attention_full_f8e4m3_2x16x8192x128": lambda q, k, v: attention(q, k, v, Scores()),
 }
 
 

@@ -405,6 +405,16 @@ for d, heads in ((128, 16), (64, 32)):
             attention(f"attention_{name}_bf16_{16384 // s}x{heads}x{s}x{d}", shape, shape, scores, **BOTH)
 for heads, d in ((8, 256), (16, 96)):
     attention(f"attention_full_bf16_4x{heads}x4096x{d}", *[(4, heads, 4096, d)] * 2, plain, **BOTH)
+
+
+@case("attention_full_f8e4m3_2x16x8192x128")
+def _(device):
+    """PyTorch has no attention of f8: its operands become bf16."""
+    shape = (2, 16, 8192, 128)
+    return (lambda *operands: F.scaled_dot_product_attention(*(x.bfloat16() for x in operands))), [
+        randn(device, *shape, dtype="f8e4m3") for _ in range(3)]
+
+
 attention("attention_gqa_causal_bf16_4x32x4096x128", (4, 32, 4096, 128), (4, 8, 4096, 128), plain_causal, **BOTH)
 
 

@@ -213,17 +213,38 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
   return {{wide ? DType::f64 : DType::f32, false}, 16, block_width};
 }
 
+AttendTiles warpgroup_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target) {
+  AttendTiles tiles = attend_tiles(kernel, parts, target);
+  const auto stored = [&](const OperandPart& part) {
+    std::string why_not;
+    const auto box = box_access(kernel, part, parts.batch, why_not);
+    return box && box->along_depth ? kernel.operands[static_cast<std::size_t>(box->operand)].dtype : DType::f32;
+  };
+  const auto may = [&](InstrId product, DType a, DType b) {
+    return ir::may_multiply_f8(a, b, kernel.instr(product).dtype, kernel.instr(product).block);
+  };
+  const bool rounded = parts.weight_dtype == DType::f8e4m3 && parts.weight_scale > 1 && parts.maximum >= 0;
+  if (!tiles.element.tensor_cores || !target.may.wgmma || !rounded || !parts.key_factors.empty() ||
+      !may(parts.scores, stored(parts.q), stored(parts.k)) || !may(parts.mix, parts.weight_dtype, stored(parts.v)))
+    return tiles;
+  return {{DType::f8e4m3, true}, (tiles.depth + 31) / 32 * 32, tiles.width};
+}
+
 int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32; }
 
 std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q) {
-  constexpr int kLine = 128, kElements = 64, kBarrier = 8;  // a line of a panel: bytes, elements
-  constexpr int kOfWarp = 4 * 8 * (32 + 8);                 // rows on their way out
-  constexpr int kZeros = 1024;                              // the operands of a product that has no tile of keys
-  constexpr int kOfTests = 6 * (2 * kBarrier + 8);          // of 32 tiles of keys: two barriers, two words
-  const auto panels = [](int elements) { return (elements + kElements - 1) / kElements; };
-  const std::int64_t depth = panels(tiles.depth), width = panels(wgmma_width(tiles));
+  constexpr int kLine = 128, kBarrier = 8;          // bytes: a line of a panel
+  constexpr int kOfWarp = 4 * 8 * (32 + 8);         // rows on their way out
+  constexpr int kZeros = 1024;                      // the operands of a product that has no tile of keys
+  constexpr int kOfTests = 6 * (2 * kBarrier + 8);  // of 32 tiles of keys: two barriers, two words
+  const int elements = kLine / static_cast<int>(size_of(tiles.element.dtype));
+  const auto panels = [&](int count) { return std::int64_t{(count + elements - 1) / elements}; };
+  const bool turned = is_f8(tiles.element.dtype);  // lines of values lie along the keys
+  const std::int64_t queries = panels(tiles.depth) * schedule.tile_q, keys = panels(tiles.depth) * schedule.tile_kv;
+  const std::int64_t values = turned ? std::int64_t{schedule.tile_kv} * wgmma_width(tiles) / kLine
+                                     : panels(wgmma_width(tiles)) * schedule.tile_kv;
   const int warps = schedule.tile_q / 16;
-  return kLine * (stages_q * depth * schedule.tile_q + schedule.stages * (depth + width) * schedule.tile_kv) +
+  return kLine * (stages_q * queries + schedule.stages * (keys + values)) +
          kBarrier * (2 * stages_q + 4 * schedule.stages) +
          (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + kOfWarp * warps + kZeros;
 }

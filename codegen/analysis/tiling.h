@@ -81,6 +81,9 @@ struct AttendTiles {
       width = 0;  ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
 };
 AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target);
+/// The same for warpgroups, which multiply f8 as it is stored (as f8e4m3 here, whichever kinds there are) where the
+/// numerics allow it: weights are f8e4m3 at a scale, and values lie along the keys.
+AttendTiles warpgroup_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target);
 /// Dynamic shared memory of an attend kernel.
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles);
 

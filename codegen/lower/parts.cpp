@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "codegen/kernel/uses.h"
@@ -83,6 +84,18 @@ void read_factors(const Kernel& kernel, AttendParts& parts) {
   }
 }
 
+// f8 has few exponents: what it rounds depends on the scale.
+double weight_scale(const Kernel& kernel, const AttendParts& parts) {
+  double scale = 1;
+  for (const Factor& factor : parts.factors) {
+    const Instr& value = kernel.instr(factor.value);
+    if (factor.op == Op::mul && value.kind == InstrKind::literal)
+      scale *= std::visit([](auto number) { return static_cast<double>(number); }, value.literal);
+  }
+  int exponent = 0;
+  return is_f8(parts.weight_dtype) && std::frexp(scale, &exponent) == 0.5 ? scale : 1;
+}
+
 std::vector<InstrId> values_of(const std::vector<Factor>& factors) {
   std::vector<InstrId> values;
   for (const Factor& factor : factors) values.push_back(factor.value);
@@ -151,6 +164,7 @@ AttendParts attend_parts(const Kernel& kernel) {
   parts.d = first + 3;
   parts.weight_dtype = kernel.instr(kernel.instr(parts.mix).args[0]).dtype;
   read_factors(kernel, parts);
+  parts.weight_scale = weight_scale(kernel, parts);
   parts.q = operand_part(kernel, parts.scores, 0, parts.i, parts.d);
   parts.k = operand_part(kernel, parts.scores, 1, parts.j, parts.d);
   parts.v = operand_part(kernel, parts.mix, 1, parts.e, parts.j);

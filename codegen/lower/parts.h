@@ -57,6 +57,7 @@ struct AttendParts : Attention {
   std::vector<Factor> factors;      ///< constant along a row: applied to the second contraction's sum, in this order
   std::vector<Factor> key_factors;  ///< the others: applied to each weight, in this order
   DType weight_dtype = DType::f32;  ///< what the weights are cast to for mix
+  double weight_scale = 1;  ///< f8: what they are multiplied by ahead of that, which `factors` has: 1 or a power of two
   OperandPart q, k, v;
   Region score_region;   ///< from scores to score
   Region shift_region;   ///< from maximum to shift: row values

@@ -148,6 +148,13 @@ __device__ __forceinline__ void map_keys(float (&s)[count], const by_fours<Draw,
   }
 }
 
+//@ exact_power
+// 2^exponent, of a normal number.
+template <int exponent>
+__device__ __forceinline__ float exact_power() {
+  return __uint_as_float((u32)(127 + exponent) << 23);
+}
+
 //@ weighted_rows
 // The softmax of the two rows of a thread, of 64 that a warpgroup has. Weights are powers of two of s less the shift,
 // each by one fma of the score: the base of the logarithm and `scale` are one factor.
@@ -212,9 +219,9 @@ struct weighted_rows {
     }
   }
 
-  // Makes weights of scores; gives what multiplies all that was summed before. What is drawn for weights takes its time
+  // Makes weights of scores, times 2^lift; gives what multiplies all that was summed before. What is drawn for weights takes its time
   // here, while values are multiplied.
-  template <int tile_kv, class Weights, class Held, class Index, class KeysOf>
+  template <int tile_kv, int lift, class Weights, class Held, class Index, class KeysOf>
   __device__ __forceinline__ void weigh(float (&s)[tile_kv / 2], float (&ratio)[2], const Weights& weights, const Held& held,
                                         const u32 (&bits)[(tile_kv + 63) / 64], const Index (&i)[2], Index j0, bool open, Index j_limit, const KeysOf& keys_of) {
     if (!open) {
@@ -253,7 +260,7 @@ struct weighted_rows {
         for (int x = 0; x < tile_kv / 2; ++x) s[x] -= far[x / 2 % 2] ? top[x / 2 % 2] : 0.0f;
       }
     }
-    const float subtracted[2] = {far[0] ? 0.0f : below[0], far[1] ? 0.0f : below[1]};
+    const float subtracted[2] = {(far[0] ? 0.0f : below[0]) - lift, (far[1] ? 0.0f : below[1]) - lift};
     float partial[4] = {};
 #pragma unroll
     for (int x = 0; x < tile_kv / 2; ++x) {
@@ -273,10 +280,12 @@ struct weighted_rows {
     map_keys(s, weights.factor, {}, i, j0, j_limit, sees, 0.0f);
   }
 
-  // The sums of four lanes that share rows.
+  // The sums of four lanes that share rows, of weights as they are.
+  template <int lift>
   __device__ __forceinline__ void finish() {
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
+      if (lift > 0) sum[r] *= exact_power<-lift>();
       sum[r] += __shfl_xor_sync(~0u, sum[r], 1);
       sum[r] += __shfl_xor_sync(~0u, sum[r], 2);
     }
@@ -297,6 +306,22 @@ struct weighted_rows {
   }
 };
 
+//@ pack_four
+// Four f32 of at most 448 as neighbouring elements of a fragment.
+__device__ __forceinline__ u32 pack_four(float a, float b, float c, float d, f8e4m3) {
+#if __CUDA_ARCH__ >= 890
+  u32 four;
+  asm("{ .reg .b16 low, high; cvt.rn.satfinite.e4m3x2.f32 low, %2, %1; cvt.rn.satfinite.e4m3x2.f32 high, %4, %3; "
+      "mov.b32 %0, {low, high}; }"
+      : "=r"(four)
+      : "f"(a), "f"(b), "f"(c), "f"(d));
+  return four;
+#else
+  return (u32)f32_to_f8e4m3(a).bits | (u32)f32_to_f8e4m3(b).bits << 8 | (u32)f32_to_f8e4m3(c).bits << 16 |
+         (u32)f32_to_f8e4m3(d).bits << 24;
+#endif
+}
+
 //@ pack_fragments
 // Weights, times what multiplies them along a row, as the first operand of the next product: 16 keys a fragment.
 template <class T, int tile_kv, class Weights, class Index>
@@ -306,6 +331,38 @@ __device__ __forceinline__ void pack_fragments(u32 (&p)[tile_kv / 16][4], float 
 #pragma unroll
   for (int x = 0; x < tile_kv / 4; ++x) p[x / 4][x % 4] = pack_pair(s[2 * x], s[2 * x + 1], T{});
 }
+
+//@ byte_fragments
+// The same of f8e4m3, 32 keys a fragment. A lane takes four neighbouring keys of each 16, and has two of the first eight
+// and two of the last. Of the four lanes of a row the outer ones keep a half of what they have, two rows at once: `swap`
+// makes halves change lanes, and `order` fragments of them.
+struct byte_fragments {
+  u32 lane = threadIdx.x % 4;
+  bool outer = lane == 0 || lane == 3;
+
+  template <int tile_kv>
+  __device__ __forceinline__ void swap(u32 (&halves)[tile_kv / 32][4], const float (&s)[tile_kv / 2]) const {
+    const int quad = threadIdx.x % 32 / 4 * 4;
+    const int from_a = quad + (int)(0xc9u >> 2 * lane & 3), from_b = quad + (int)(0x9cu >> 2 * lane & 3);
+    const u32 to_a = outer ? 0x7632u : 0x5410u, to_b = outer ? 0x5410u : 0x7632u;
+#pragma unroll
+    for (int x = 0; x < tile_kv / 2; x += 8) {
+      const u32 row = pack_four(s[x], s[x + 1], s[x + 4], s[x + 5], f8e4m3{});
+      const u32 next = pack_four(s[x + 2], s[x + 3], s[x + 6], s[x + 7], f8e4m3{});
+      halves[x / 16][x / 8 % 2 * 2] = __shfl_sync(~0u, __byte_perm(row, next, to_a), from_a);
+      halves[x / 16][x / 8 % 2 * 2 + 1] = __shfl_sync(~0u, __byte_perm(row, next, to_b), from_b);
+    }
+  }
+  template <int count>
+  __device__ __forceinline__ void order(u32 (&p)[count][4], const u32 (&halves)[count][4]) const {
+    const u32 upper = outer ? 0x1054u : 0x5410u, lower = outer ? 0x3276u : 0x7632u;
+#pragma unroll
+    for (int x = 0; x < 4 * count; x += 2) {
+      p[x / 4][x % 4] = __byte_perm(halves[x / 4][x % 4], halves[x / 4][x % 4 + 1], upper);
+      p[x / 4][x % 4 + 1] = __byte_perm(halves[x / 4][x % 4], halves[x / 4][x % 4 + 1], lower);
+    }
+  }
+};
 
 //@ settle_fragments
 // Keeps the compiler from making fragments behind this place.

@@ -5,29 +5,36 @@
 // Weights are fragments of registers as they come.
 
 //@ attend_tiles
-// `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 64 elements
-// side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
+// `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 128
+// bytes side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
 // `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
 // are.
-// `stages_q`: tiles of queries that are there or on their way.
+// `stages_q`: tiles of queries that are there or on their way. Of f8, lines of values lie along the keys, and weights are
+// multiplied by 2^`lift`, since f8 has few exponents.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
-          bool block_mask_, bool pages_ = false>
+          bool block_mask_, bool pages_ = false, int lift_ = 0>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
   static constexpr int stages = stages_, stages_q = stages_q_;
   static constexpr bool turns = turns_, block_mask = block_mask_, pages = pages_;
   static constexpr int parts = parts_;
-  static constexpr int tile_q = 64 * consumers, panels_d = (depth + 63) / 64, panels_e = (width + 63) / 64;
-  static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128;
-  static constexpr int bytes_v = panels_e * tile_kv * 128, bytes_zeros = 1024;
+  static constexpr int lift = lift_;
+  static constexpr int in_line = 128 / sizeof(T), in_step = 32 / sizeof(T);  // elements; of an instruction's depth
+  static constexpr bool turned = sizeof(T) == 1;  // values lie along the keys, in lines of so many bytes
+  static constexpr bool packs_early = sizeof(T) == 1;
+  static constexpr int line_v = turned && tile_kv % 128 != 0 ? 64 : 128;
+  static constexpr int tile_q = 64 * consumers, panels_d = (depth + in_line - 1) / in_line;
+  static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128, bytes_zeros = 1024;
+  static constexpr int bytes_v =
+      turned ? tile_kv * width : 128 * ((width + in_line - 1) / in_line * tile_kv);
   static constexpr int stages_t = block_mask ? 6 : 0;  // tests of 32 tiles of keys that are known
   // Tests take registers from those who multiply.
   static constexpr int of_tests = block_mask && consumers > 1 ? 8 : 0;
   static constexpr int consumer_registers = (consumers == 1 ? 240 : consumers == 2 ? 232 : 160) - of_tests;
   static constexpr int producer_registers = (consumers == 1 ? 128 : consumers == 2 ? 40 : 32) + consumers * of_tests;
-  static_assert(tile_kv % 16 == 0 && depth % 16 == 0 && width % 32 == 0, "whole instructions, and whole turns of results");
+  static_assert(tile_kv % (turned ? line_v : in_step) == 0 && depth % in_step == 0 && width % 32 == 0, "whole instructions, and whole turns of results");
 };
 
 //@ key_range
@@ -227,22 +234,24 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       }
     };
     float s[tile_kv / 2], sum[Tiles::width / 2], ratio[2];
-    u32 p[tile_kv / 16][4] = {};
-    // Products of operands in shared memory: the next panel of 64 elements is so far, in units of 16 bytes, as the third
-    // and fourth number say, the next 16 values as the last.
+    u32 p[tile_kv / Tiles::in_step][4] = {};
+    // Products of operands in shared memory: the next panel is so far, in units of 16 bytes, as the numbers behind the
+    // operands say; of values first the next ones of an instruction.
+    constexpr u32 panel_q = Tiles::tile_q * 128 / 16, panel_k = tile_kv * 128 / 16;
+    constexpr int steps_v = Tiles::turned ? Tiles::line_v / 32 : tile_kv / 16;  // instructions of a panel of values
+    constexpr u32 piece_v = Tiles::turned ? 2 : 16 * 128 / 16, panel_v = Tiles::width * Tiles::line_v / 16;
     const auto issue_scores = [&](u64 q, u64 k, u32 panel_q, u32 panel_k) {
 #pragma unroll
-      for (int step = 0; step < Tiles::depth / 16; ++step)
+      for (int step = 0; step < Tiles::depth / Tiles::in_step; ++step)
         multiply_scores(s, q + step / 4 * panel_q + step % 4 * 2, k + step / 4 * panel_k + step % 4 * 2, step > 0);
       commit_products();
     };
-    const auto issue_values = [&](u64 v, u32 piece, bool add) {
+    const auto issue_values = [&](u64 v, u32 piece, u32 panel, bool add) {
 #pragma unroll
-      for (int step = 0; step < tile_kv / 16; ++step)
-        multiply_values(sum, p[step], v + step * piece, add || step > 0);
+      for (int step = 0; step < tile_kv / Tiles::in_step; ++step)
+        multiply_values(sum, p[step], v + step % steps_v * piece + step / steps_v * panel, add || step > 0);
       commit_products();
     };
-    constexpr u32 panel_q = Tiles::tile_q * 128 / 16, panel_k = tile_kv * 128 / 16, piece_v = 16 * 128 / 16;
     const auto queries_there = [&] {
       int stage = at_q.stage;
       // Of deep queries many descriptors would take registers from one tile of keys to the next.
@@ -250,7 +259,11 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
       return tile_descriptor(queries + stage * Tiles::bytes_q + group * (64 * 128), 0);
     };
     const auto keys_there = [&] { return tile_descriptor(keys + at_k.stage * Tiles::bytes_k, 0); };
-    const auto values_there = [&] { return tile_descriptor(values + at_v.stage * Tiles::bytes_v, tile_kv * 128); };
+    const auto values_there = [&] {
+      const void* const tile = values + at_v.stage * Tiles::bytes_v;
+      if constexpr (Tiles::line_v == 64) return short_tile_descriptor(tile);
+      return tile_descriptor(tile, Tiles::turned ? 0 : tile_kv * 128);
+    };
     const u64 nothing = eight_lines_descriptor(zeros);
     // The tile of queries whose sums are under way: the weights of its last keys, where there are `some`, are multiplied
     // beside the first scores of the next one.
@@ -284,7 +297,9 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         const auto find_hidden = [&](const key_tile<Index>& now) {
           if (!now.open) weighted_rows::find<tile_kv>(bits, weights, i, now.j, j_limit, seen_by);
         };
-        // Weights of the scores that have come, while values are multiplied.
+        // Weights of the scores that have come, while values are multiplied. Fragments of 8 bits are half as many registers:
+        // most of their work is done here too.
+        u32 halves[Tiles::packs_early ? tile_kv / Tiles::in_step : 1][4];
         const auto weigh = [&](const key_tile<Index>& now) {
           release(empty_k + at_k.stage);
           at_k.advance();
@@ -292,14 +307,23 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             release(empty_q + at_q.stage);
             at_q.advance();
           }
-          rows.template weigh<tile_kv>(s, ratio, weights, held, bits, i, now.j, now.open, j_limit, seen_by);
+          rows.template weigh<tile_kv, Tiles::lift>(s, ratio, weights, held, bits, i, now.j, now.open, j_limit, seen_by);
           // Exponentials take their time here. A branch that no sum takes keeps them ahead of the wait, which ptxas moves
           // to the beginning of its block.
-          settle(s);
+          if constexpr (Tiles::packs_early) {
+            byte_fragments().swap<tile_kv>(halves, s);
+            settle_fragments(halves);
+          } else {
+            settle(s);
+          }
           if (rows.sum[0] + rows.sum[1] < 0) mine[0] = 0;
         };
         const auto pack_weights = [&](const key_tile<Index>& now) {
-          pack_fragments<typename Tiles::element, tile_kv>(p, s, weights, i, now.j, j_limit);
+          if constexpr (Tiles::packs_early) {
+            byte_fragments().order(p, halves);
+          } else {
+            pack_fragments<typename Tiles::element, tile_kv>(p, s, weights, i, now.j, j_limit);
+          }
           settle_fragments(p);
         };
         const auto finish_values = [&] {
@@ -317,13 +341,13 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         // product wait for the one before.
         const bool scored = blocks > 0;
         const u64 q = scored ? queries_there() : nothing, k = scored ? keys_there() : nothing, v = some ? values_there() : nothing;
-        const u32 to_q = scored ? panel_q : 0, to_k = scored ? panel_k : 0, to_v = some ? piece_v : 0;
+        const u32 to_q = scored ? panel_q : 0, to_k = scored ? panel_k : 0, to_v = some ? piece_v : 0, panel = some ? panel_v : 0;
         wait_for_turn();
         begin_products();
         issue_scores(q, k, to_q, to_k);
         if (some) wait_arrival(full_v + at_v.stage, at_v.parity);
         begin_products();
-        issue_values(v, to_v, add);
+        issue_values(v, to_v, panel, add);
         pass_turn();
         if (scored) find_hidden(now);
         wait_products<1>();
@@ -338,21 +362,22 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           pack_weights(now);
         } else {
 #pragma unroll
-          for (int x = 0; x < tile_kv / 4; ++x) p[x / 4][x % 4] = 0;
+          for (int x = 0; x < 4 * tile_kv / Tiles::in_step; ++x) p[x / 4][x % 4] = 0;
         }
         if (begun) {
           with_weights(under_way.batch, [&](const auto& its_weights, const auto& out) {
             const Index its_i0 = under_way.i + (Index)(group * 64);
             Index its_i[2];
             rows_of(its_i, its_i0);
-            before.finish();
+            before.template finish<Tiles::lift>();
             if constexpr (Tiles::parts > 1) {
               hand_out_shares<Tiles>(sum, before, keys, mine, its_weights, its_i, its_i0, i_limit, j_limit, e_limit, out);
             } else {
               float unseen[2];
               before.close(unseen, its_weights, its_i, j_limit);
 #pragma unroll
-              for (int x = 0; x < Tiles::width / 2; ++x) sum[x] += unseen[x / 2 % 2];
+              for (int x = 0; x < Tiles::width / 2; ++x)
+                sum[x] = (Tiles::lift > 0 ? sum[x] * exact_power<-Tiles::lift>() : sum[x]) + unseen[x / 2 % 2];
               hand_out_queries<Tiles::width>(sum, before.top, before.sum, mine, its_i0, (Index)0, i_limit, e_limit, out);
             }
           });
@@ -370,7 +395,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
           issue_scores(queries_there(), keys_there(), panel_q, panel_k);
           wait_arrival(full_v + at_v.stage, at_v.parity);
           begin_products();
-          issue_values(values_there(), piece_v, add);
+          issue_values(values_there(), piece_v, panel_v, add);
           add = true;
           pass_turn();
           find_hidden(now);

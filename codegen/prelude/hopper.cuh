@@ -176,6 +176,13 @@ __device__ __forceinline__ u64 tile_descriptor(const void* tile, u32 leading) {
   return swizzled_128 | eight_lines | (u64)(leading >> 4) << 16 | (u64)((shared_address(tile) & 0x3ffff) >> 4);
 }
 
+//@ short_tile_descriptor
+// The same of lines of 64 bytes along the depth.
+__device__ __forceinline__ u64 short_tile_descriptor(const void* tile) {
+  constexpr u64 swizzled_64 = 2ull << 62, eight_lines = (u64)(512 >> 4) << 32;
+  return swizzled_64 | eight_lines | (u64)((shared_address(tile) & 0x3ffff) >> 4);
+}
+
 //@ eight_lines_descriptor
 // Of a tile whose lines are all the same eight: 1024 bytes of shared memory, aligned to as many.
 __device__ __forceinline__ u64 eight_lines_descriptor(const void* tile) {

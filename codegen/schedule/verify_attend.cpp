@@ -58,7 +58,9 @@ Reason verify_boxes(const AttendSchedule& schedule, const Kernel& kernel, const 
     const auto box = paged_box_access(kernel, *part, parts.batch, why);
     if (!box) return why;
     if (why = why_not_stored(kernel, *box, element); !why.empty()) return why;
-    if (box->along_depth != (part != &parts.v)) return "queries and keys lie along d, values along e";
+    if (box->along_depth != (part != &parts.v || is_f8(element)))
+      return "queries and keys lie along d, values along e, or of f8 along the keys";
+    if (is_f8(element) && box->page) return "an operand of f8 is gathered";
     if (box->extents.front().bounds(kernel.symbols).min < 1) return "boxes have an element";
     why = why_not_tiled(box->page, part == &parts.q ? schedule.tile_q : schedule.tile_kv);
     if (!why.empty()) return why;
@@ -74,8 +76,9 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   constexpr int kOfBlockMask = 16;  // that the warp which finds tiles has of each other warpgroup
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const AttendParts parts = attend_parts(kernel);
-  const AttendTiles tiles = attend_tiles(kernel, parts, target);
-  if (!tiles.element.tensor_cores) return "warpgroups multiply queries, keys and values of f16 or bf16";
+  const AttendTiles tiles = warpgroup_tiles(kernel, parts, target);
+  const bool f8 = is_f8(tiles.element.dtype);
+  if (!tiles.element.tensor_cores) return "warpgroups multiply queries, keys and values of f16, bf16 or f8";
   if (!weights_are_exponentials(kernel, parts)) return "weights are exponentials of f32";
   const int consumers = schedule.tile_q / 64;
   if (schedule.tile_q % 64 != 0 || consumers < 1 || consumers > 3)
@@ -83,6 +86,8 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.turns && consumers < 2) return "warpgroups that take turns are several";
   if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeysOfTile)
     return "keys come in sixteens, up to 256";
+  if (f8 && (schedule.tile_kv % 64 != 0 || schedule.parts > 1))
+    return "lines of values of f8 have 64 or 128 keys, of one block";
   if (Reason why = verify_boxes(schedule, kernel, parts, tiles.element.dtype); !why.empty()) return why;
   if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "the keys of a tile have one to eight parts";

@@ -72,7 +72,7 @@ std::vector<std::string> cuda_architectures() { return {std::begin(kArchitecture
 bool has_fma(const Target& target) { return target.kind == TargetKind::cuda || target.vector_bytes > 16; }
 
 ir::TensorCores tensor_cores(const Target& target) {
-  return {.f16 = target.sm >= 75, .bf16 = target.sm >= 80, .tf32 = target.sm >= 80};
+  return {.f16 = target.sm >= 75, .bf16 = target.sm >= 80, .tf32 = target.sm >= 80, .f8 = target.may.wgmma};
 }
 
 Target cuda_target(const std::string& arch, const std::string& device) {

@@ -194,6 +194,7 @@ struct AttentionOptions {
   std::optional<double> scale{};  ///< of the scores; absent: 1/sqrt(depth)
   double softcap = 0;             ///< c > 0: scores become c * tanh(score / c)
   std::optional<Tensor> bias{};   ///< added to the scores; broadcasts to (…, heads, queries, keys)
+  std::optional<DType> dtype{};   ///< of the output; absent: the operands'
 };
 
 struct AttentionResult {

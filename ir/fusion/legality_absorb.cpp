@@ -21,10 +21,12 @@ Verdict check_prologue(const Context& context, const Cluster& producer, ValueId 
   const double elements = std::max(1.0, context.points(producer.domain));
   const NodeId maker = context.graph.value(value).producer;
   const Op op = context.graph.node(maker).op;
-  if ((op == Op::pad || op == Op::concat) && !context.cloned[static_cast<std::size_t>(maker)])
-    return no(Rule::prologue_rows, fmt::format("{} is stored as boxes bring it: {}", name(context, value),
-                                               op == Op::pad ? "its rows begin at 16-byte boundaries"
-                                                             : "the parts of its elements lie along the depth"));
+  if ((op == Op::pad || op == Op::concat || op == Op::transpose) && !context.cloned[static_cast<std::size_t>(maker)])
+    return no(Rule::prologue_rows,
+              fmt::format("{} is stored as boxes bring it: {}", name(context, value),
+                          op == Op::pad         ? "its rows begin at 16-byte boundaries"
+                          : op == Op::transpose ? "it lies along the depth"
+                                                : "the parts of its elements lie along the depth"));
   if (needed_elsewhere)
     return no(Rule::prologue_shared,
               fmt::format("{} is an operand of a contraction and is needed elsewhere too", name(context, value)));

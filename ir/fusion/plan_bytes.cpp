@@ -80,8 +80,8 @@ void fields(auto& each, Is<Refusal> auto& all) {
 }
 
 void fields(auto& each, Is<TensorCores> auto& all) {
-  auto& [f16, bf16, tf32] = all;
-  each(f16, bf16, tf32);
+  auto& [f16, bf16, tf32, f8] = all;
+  each(f16, bf16, tf32, f8);
 }
 
 void fields(auto& each, Is<CostModel> auto& all) {
@@ -101,10 +101,10 @@ void fields(auto& each, Is<Plan> auto& all) {
 }
 
 void fields(auto& each, Is<PlanOptions> auto& all) {
-  auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, split_depth, split_f32, pair_products,
-         max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed,
-         max_live_bytes, typical, cost] = all;
-  each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, split_depth, split_f32, pair_products,
+  auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32,
+         pair_products, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window,
+         max_packed, max_live_bytes, typical, cost] = all;
+  each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32, pair_products,
        max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed, max_live_bytes,
        typical, cost);
 }

@@ -139,7 +139,8 @@ class ArrangeProducts {
   }
 
   bool arrange(NodeId id, const Node& node) {
-    if (kind_of(node.op) != Kind::contract || of_attention_.count(id) != 0) return false;
+    if (kind_of(node.op) != Kind::contract) return false;
+    const bool of_attention = of_attention_.count(id) != 0;
     const Shape &a = graph_.type(node.operands[0]).shape, &b = graph_.type(node.operands[1]).shape,
                 &result = graph_.type(node.results[0]).shape;
     if (a.size() < 2 || b.size() < 2) return false;  // a vector streams as it is
@@ -151,6 +152,12 @@ class ArrangeProducts {
         node.attrs.get_or("tf32", false), options_.cost.tensor_cores);
     std::vector<ValueId> operands = rewrite_.mapped(node.operands);
     bool changed = false;
+    if (options_.turn_f8) changed = turn_f8(node, operands, problem);
+    if (of_attention) {
+      if (changed)
+        rewrite_.replace(node.results[0], append_one(rewrite_.graph, node.op, operands, node.attrs, node.place));
+      return changed;
+    }
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
     if (options_.split_f32 && in_halves(node, operands, problem, element)) return true;
@@ -355,6 +362,69 @@ class ArrangeProducts {
     return true;
   }
 
+  // Whether neighbours along the axis are neighbours in memory, where the value is stored as it is made.
+  bool lies_along(ValueId value, std::int64_t axis) const {
+    const Node& maker = rewrite_.graph.producer(value);
+    const auto last = static_cast<std::int64_t>(rewrite_.graph.type(value).shape.size()) - 1;
+    if (maker.op == Op::transpose) {
+      const auto perm = maker.attrs.get<std::vector<std::int64_t>>("perm");
+      return lies_along(maker.operands[0], perm[static_cast<std::size_t>(axis)]);
+    }
+    if (maker.op == Op::slice || maker.op == Op::broadcast_to) {
+      const auto before = static_cast<std::int64_t>(rewrite_.graph.type(maker.operands[0]).shape.size()) - 1;
+      return lies_along(maker.operands[0], axis - last + before);
+    }
+    if (maker.op == Op::reshape && axis == last) {
+      const Shape& before = rewrite_.graph.type(maker.operands[0]).shape;
+      return !before.empty() && lies_along(maker.operands[0], static_cast<std::int64_t>(before.size()) - 1);
+    }
+    return axis == last;
+  }
+
+  // The operand, stored along the depth: a copy of it, with rows that begin at 16-byte boundaries, seen as it was.
+  ValueId turned(ValueId operand, const Place& place) {
+    ValueId& result = turned_.try_emplace(operand, -1).first->second;
+    if (result >= 0) return result;
+    const auto rank = static_cast<std::int64_t>(rewrite_.graph.type(operand).shape.size());
+    std::vector<std::int64_t> perm;
+    for (std::int64_t axis = 0; axis < rank; ++axis) perm.push_back(axis);
+    std::swap(perm[static_cast<std::size_t>(rank - 2)], perm[static_cast<std::size_t>(rank - 1)]);
+    ValueId copy = append(Op::transpose, {operand}, {{"perm", perm}}, place);
+    const std::int64_t depth = rewrite_.graph.type(copy).shape.back().constant(),
+                       more = (kRowBytes - depth % kRowBytes) % kRowBytes;
+    if (more > 0) {
+      std::vector<Dim> low(static_cast<std::size_t>(rank), Dim(0)), high = low;
+      high.back() = Dim(more);
+      copy = append(Op::pad, {copy}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
+    }
+    stored_.push_back(copy);
+    if (more > 0) copy = part_of_depth(copy, rank - 1, 0, depth, place);
+    return result = append(Op::transpose, {copy}, {{"perm", perm}}, place);
+  }
+
+  // Tensor cores take f8 as it is stored along the depth only; what lies across it would be multiplied as f16.
+  bool turn_f8(const Node& node, std::vector<ValueId>& operands, const Problem& problem) {
+    const auto dtype = [&](ValueId value) { return rewrite_.graph.type(value).dtype; };
+    if (!options_.cost.tensor_cores.f8 ||
+        !may_multiply_f8(dtype(operands[0]), dtype(operands[1]), graph_.type(node.results[0]).dtype,
+                         node.attrs.get_or<std::int64_t>("block", 0)) ||
+        problem.m <= kStreamedRows || problem.n <= kStreamedRows)
+      return false;
+    const auto rank = [&](ValueId value) { return static_cast<std::int64_t>(rewrite_.graph.type(value).shape.size()); };
+    const bool across[] = {!lies_along(operands[0], rank(operands[0]) - 1),
+                           !lies_along(operands[1], rank(operands[1]) - 2)};
+    if (!across[0] && !across[1]) return false;
+    double copies_us = 0;
+    for (const int i : {0, 1})
+      if (across[i])
+        copies_us += options_.cost.launch_us +
+                     2 * count(rewrite_.graph.type(operands[i]).shape) / (options_.cost.bandwidth_gb_s * 1e3);
+    if (problem.flops() / (options_.cost.tensor_tflops * 1e6) / 2 < kGain * copies_us) return false;
+    for (const int i : {0, 1})
+      if (across[i]) operands[i] = turned(operands[i], node.place);
+    return true;
+  }
+
   const Graph& graph_;
   const PlanOptions& options_;
   const std::set<NodeId> of_attention_;
@@ -363,6 +433,7 @@ class ArrangeProducts {
   std::set<NodeId> cut_;                          // products that their halves stand for
   std::vector<ValueId> stored_, parts_;
   std::map<ValueId, ValueId> padded_;   // by what they are copies of
+  std::map<ValueId, ValueId> turned_;   // by what they are copies of
   std::map<ValueId, ValueId> aligned_;  // by the operands that they stand for: two products of one stay products of one
 };
 
@@ -374,7 +445,8 @@ bool has_contraction(const Graph& graph) {
 }  // namespace
 
 Products arrange_products(Graph graph, const PlanOptions& options, bool wide) {
-  const bool any = options.pad_rows || options.split_depth || options.split_f32 || options.pair_products;
+  const bool any =
+      options.pad_rows || options.turn_f8 || options.split_depth || options.split_f32 || options.pair_products;
   if (!any || !has_contraction(graph)) return {std::move(graph), {}, {}, {}};
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(Context(graph, options), wide);

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMaxI32 = std::numeric_limits<std::int32_t>::max();
+// Terms of f8 products that tensor cores may add up as they are stored (docs/numerics.md): of a score, and of a result.
+constexpr std::int64_t kDepthOfF8 = 256, kAllKeys = 1 << 30;
 
 // The operands, with the heads of q split in (key heads, group) when several query heads share a key head.
 struct Heads {
@@ -68,6 +70,8 @@ void check_attributes(const Attrs& attrs) {
     type_error(fmt::format("softcap={} is out of range", softcap), "use 0 for none, or a positive number");
   if (attrs.has("scale") && !std::isfinite(attrs.get<double>("scale")))
     type_error(fmt::format("scale={} is not finite", attrs.get<double>("scale")), "leave it out for 1/sqrt(depth)");
+  if (attrs.has("dtype") && !is_real(attrs.get<DType>("dtype")))
+    type_error(fmt::format("dtype={} is not real", name_of(attrs.get<DType>("dtype"))), "cast the result");
 }
 
 // The group size when heads of q share heads of k; nothing when they match or when k's one head broadcasts.
@@ -157,10 +161,21 @@ ValueId scores_of(const Expansion& e, const Heads& heads, const Extents& extents
   std::vector<std::int64_t> perm;
   for (int axis = 0; axis < e.rank(heads.k); ++axis) perm.push_back(axis);
   std::swap(perm[perm.size() - 2], perm[perm.size() - 1]);
-  ValueId scores = e(Op::matmul, {heads.q, e(Op::transpose, {heads.k}, {{"perm", perm}})}, {{"dtype", wide}});
+  Attrs attrs{{"dtype", wide}};
+  if (is_f8(e.dtype(heads.q))) attrs.set("block", kDepthOfF8);
+  ValueId scores = e(Op::matmul, {heads.q, e(Op::transpose, {heads.k}, {{"perm", perm}})}, attrs);
   scores = softcapped(e, scaled(e, scores, extents.depth));
   if (heads.bias >= 0) scores = e(Op::add, {scores, e.cast(heads.bias, wide)});
   return masked(e, scores, extents.queries, extents.keys);
+}
+
+// Weights are at most 1, and f8e4m3 has its bits from 2^-6 to 448: times 2^8 those down to 2^-14 have them.
+ValueId mixed_in_f8(const Expansion& e, ValueId weight, ValueId v) {
+  constexpr double kScale = 256;
+  const ValueId scaled = e(Op::mul, {weight, e.literal(kScale, weight)});
+  const ValueId product =
+      e(Op::matmul, {e.cast(scaled, DType::f8e4m3), v}, {{"dtype", DType::f32}, {"block", kAllKeys}});
+  return e(Op::mul, {product, e.literal(1 / kScale, product)});
 }
 
 }  // namespace
@@ -173,6 +188,7 @@ std::vector<ValueId> expand_attention(const Expansion& e) {
   check_bias(e, extents);
   const Heads heads = split_groups(e);
   const DType dtype = e.dtype(heads.q), wide = compute_type(dtype);
+  const DType out = e.attrs.has("dtype") ? e.attrs.get<DType>("dtype") : dtype;
 
   const ValueId scores = scores_of(e, heads, extents, wide);
   const std::vector<int> keys{e.rank(scores) - 1};
@@ -180,9 +196,10 @@ std::vector<ValueId> expand_attention(const Expansion& e) {
   const ValueId safe = e(Op::where, {e(Op::equal, {top, e.literal(-kInfinity, top)}), e.literal(0, top), top});
   const ValueId weight = e(Op::exp, {e(Op::sub, {scores, safe})});
   const ValueId sum = e.reduce(Op::sum, weight, keys, true);
-  const ValueId product = e(Op::matmul, {e.cast(weight, dtype), heads.v}, {{"dtype", wide}});
+  const ValueId product = is_f8(dtype) ? mixed_in_f8(e, weight, heads.v)
+                                       : e(Op::matmul, {e.cast(weight, dtype), heads.v}, {{"dtype", wide}});
   const ValueId divisor = e(Op::where, {e(Op::equal, {sum, e.literal(0, sum)}), e.literal(1, sum), sum});
-  const ValueId output = e.cast(e(Op::div, {product, divisor}), dtype);
+  const ValueId output = e.cast(e(Op::div, {product, divisor}), out);
 
   const Dim depth = extent(e.shape(e.operands[2]), 1);
   std::vector<ValueId> results{e.reshape(output, with_last(extents.batch, extents.queries, depth))};

@@ -11,6 +11,7 @@ namespace tenon::ir {
 /// The dtypes that a device's tensor cores multiply.
 struct TensorCores {
   bool f16 = true, bf16 = true, tf32 = true;
+  bool f8 = true;  ///< as it is stored, where both operands lie along the depth
   bool operator==(const TensorCores&) const = default;
 };
 

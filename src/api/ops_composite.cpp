@@ -33,6 +33,7 @@ std::vector<Tensor> record_attention(const Operand& q, const Operand& k, const O
   if (options.scale) attrs.set("scale", *options.scale);
   attrs.set("softcap", options.softcap);
   attrs.set("lse", lse);
+  if (options.dtype) attrs.set("dtype", *options.dtype);
   return record(Op::attention, operands, std::move(attrs));
 }
 

@@ -62,7 +62,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "argument error: 'late_store' is nothing that can be switched off\n"
       "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, fold, powers, "
       "cse, "
-      "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, "
+      "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_f8, "
       "split_depth, split_f32, pair_products, packing, calibration, plans, streaming, "
       "online, "
       "contraction, hold_rows, block_mask, clusters, dependent_launch, keep_reads, bulk_copies, read_ahead, wgmma, "

@@ -13,7 +13,8 @@ namespace {
 
 PlanOptions all_options() {
   PlanOptions options;
-  options.mixed_order = options.pad_rows = options.split_depth = options.split_f32 = options.pair_products = true;
+  options.mixed_order = options.pad_rows = options.turn_f8 = options.split_depth = options.split_f32 =
+      options.pair_products = true;
   return options;
 }
 

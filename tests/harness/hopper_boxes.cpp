@@ -34,7 +34,7 @@ void require(bool holds, const char* rule) {
 
 void check(const Map& map) {
   require(map.rank >= 1, "it has a dimension");
-  require(map.swizzle_bytes == 128, "only lines of 128 bytes are known here");
+  require(map.swizzle_bytes == 128 || map.swizzle_bytes == 64, "only lines of 128 and of 64 bytes are known here");
   require(map.box[0] * map.element_bytes <= map.swizzle_bytes, "a line of a box is no longer than its swizzle");
   require(map.box[0] * map.element_bytes % 16 == 0, "a line of a box is a multiple of 16 bytes");
   for (int i = 0; i < map.rank; ++i) {
@@ -98,7 +98,8 @@ void write_box(SharedMemory& memory, unsigned address, const void* bytes, const 
       inside = inside && x >= 0 && x < map.extents[d];
       from += x * map.strides[d];
     }
-    const unsigned straight = address + i * element, place = straight ^ (straight >> 7 & 7) << 4;
+    const unsigned straight = address + i * element;
+    const unsigned place = straight ^ (straight >> 7 & (static_cast<unsigned>(map.swizzle_bytes) / 16 - 1)) << 4;
     if (inside) {
       std::memcpy(memory.at(place), from, element);
     } else {

@@ -14,7 +14,7 @@ namespace tenon::test {
 namespace {
 
 constexpr int kRows = 64;
-constexpr unsigned kLine = 128, kStep = 32;  // bytes: of a line, of a product's step of the depth
+constexpr unsigned kStep = 32;  // bytes of a product's step of the depth
 
 // An operand in shared memory (PTX ISA, "Matrix descriptor" and "Strides"), of elements of 1 or 2 bytes.
 class Operand {
@@ -24,10 +24,13 @@ class Operand {
     const auto field = [&](int first) { return static_cast<unsigned>(descriptor >> first & 0x3fff) << 4; };
     start_ = field(0), leading_ = field(16), stride_ = field(32);
     swizzle_ = static_cast<int>(descriptor >> 62);
+    line_ = swizzle_ == 1 ? 128 : 64;
     base_offset_ = static_cast<int>(descriptor >> 49 & 7);
   }
   std::string why_not() const {
-    if (swizzle_ != 1) return fmt::format("swizzle mode {}: only lines of 128 bytes are known here", swizzle_);
+    if (swizzle_ != 1 && (swizzle_ != 2 || across_))
+      return fmt::format("swizzle mode {}: only lines of 128 bytes, and of 64 along the depth, are known here",
+                         swizzle_);
     if (base_offset_ != 0) return "patterns begin at multiples of 1024 bytes";
     if (size_ != 2 && across_) return "8-bit elements lie along the depth";
     return {};
@@ -36,16 +39,16 @@ class Operand {
   unsigned address(int outer, int depth) const {
     const auto at = [](int x, unsigned unit) { return static_cast<unsigned>(x) * unit; };
     const unsigned straight = across_ ? start_ + at(outer / 64, leading_) + at(depth / 8, stride_) +
-                                            at(depth % 8, kLine) + at(outer % 64, size_)
-                                      : start_ + at(outer / 8, stride_) + at(outer % 8, kLine) + at(depth, size_);
-    return straight ^ (straight >> 7 & 7) << 4;
+                                            at(depth % 8, line_) + at(outer % 64, size_)
+                                      : start_ + at(outer / 8, stride_) + at(outer % 8, line_) + at(depth, size_);
+    return straight ^ (straight >> 7 & (line_ / 16 - 1)) << 4;
   }
   int depth() const { return static_cast<int>(kStep / size_); }
   unsigned size() const { return size_; }
   DType type() const { return type_; }
 
  private:
-  unsigned start_, leading_, stride_, size_;
+  unsigned start_, leading_, stride_, size_, line_;
   int swizzle_, base_offset_;
   DType type_;
   bool across_;
@@ -67,15 +70,17 @@ const std::vector<float>& numbers(DType dtype) {
   return all;
 }
 
-// A thread's fragment of a (PTX ISA, "Register fragments for wgmma.mma_async.m64nNk16", A), two elements in a word.
+// A thread's fragment of a (PTX ISA, "Register fragments for wgmma.mma_async.m64nNk16" and "m64nNk32", A): a word has
+// two elements of 16 bits, or four of 8.
 void read_fragment(std::vector<float>& a, int thread, const std::array<unsigned, 4>& words, DType type) {
   const std::vector<float>& value = numbers(type);
   const int lane = thread % 32, row = thread / 32 * 16 + lane / 4;
+  const int bits = 8 * static_cast<int>(size_of(type)), count = 32 / bits;
   for (int word = 0; word < 4; ++word)
-    for (int half = 0; half < 2; ++half) {
-      const int k = word / 2 * 8 + lane % 4 * 2 + half;
+    for (int part = 0; part < count; ++part) {
+      const int k = (word / 2 * 4 + lane % 4) * count + part;
       a[static_cast<std::size_t>(k * kRows + row + word % 2 * 8)] =
-          value[words[static_cast<std::size_t>(word)] >> 16 * half & 0xffff];
+          value[words[static_cast<std::size_t>(word)] >> bits * part & ((1U << bits) - 1)];
     }
 }
 

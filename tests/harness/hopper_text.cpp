@@ -14,16 +14,16 @@ namespace {
 // transposition.
 bool replace_product(std::string& text) {
   static const std::regex pattern(
-      R"(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.f32\.(\w+)\.(\w+)[^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?; \})");
+      R"re(wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(?:16|32)\.f32\.(\w+)\.(\w+)[^;]*"\}, (\{?)%[^;]*, p, 1, 1(?:, ([01]))?(?:, ([01]))?; \})re");
   std::smatch found;
   if (!std::regex_search(text, found, pattern)) return false;
   const auto across = [&](std::size_t i) { return found[i].matched ? found[i].str() : "0"; };
-  const bool in_registers = found[4].matched && !found[5].matched;
+  const bool in_registers = found[4].length() > 0;
   const std::string call = in_registers
                                ? fmt::format("hopper->multiply_fragment(d, a, b, add, {}, \"{}\", \"{}\", {});",
-                                             found[1].str(), found[2].str(), found[3].str(), across(4))
+                                             found[1].str(), found[2].str(), found[3].str(), across(5))
                                : fmt::format("hopper->multiply(d, a, b, add, {}, \"{}\", \"{}\", {}, {});",
-                                             found[1].str(), found[2].str(), found[3].str(), across(4), across(5));
+                                             found[1].str(), found[2].str(), found[3].str(), across(5), across(6));
   replace_asm(text, "{ .reg .pred p; setp.ne.b32 p, ", {call});
   return true;
 }

@@ -245,9 +245,9 @@ class PointsEmitter {
     for (int index : points_.stores) {
       const Store& store = store_at(kernel_, index);
       if (!varies(store)) continue;
-      out_.line(store_width(index) == 0 ? conditional_store(kernel_, store, names, points_.condition)
-                                        : fmt::format("y{}[j] = {};", index,
-                                                      encoded_value(store.value, stored_dtype(kernel_, store.access))));
+      out_.line(store_width(index) == 0
+                    ? conditional_store(kernel_, store, names, points_.condition)
+                    : fmt::format("y{}[j] = {};", index, element_of(store.value, stored_dtype(kernel_, store.access))));
     }
     out_.close();
   }
@@ -339,6 +339,14 @@ class PointsEmitter {
 
   std::string encoded_as(InstrId value, DType to) const {
     return encoded(value_name(kernel_, value), kernel_.instr(value).dtype, to);
+  }
+
+  // Point j of `value` as an element of `to`: as it was loaded, where it is moved only.
+  std::string element_of(InstrId value, DType to) const {
+    const Instr& instr = kernel_.instr(value);
+    const bool moved = instr.kind == InstrKind::load && contains(vectors_, value) && bytes_.form(value) == nullptr &&
+                       stored_dtype(kernel_, instr.access) == to && instr.dtype == to && compute_type(to) != to;
+    return moved ? vector_name(value) + "[j]" : encoded_value(value, to);
   }
 
   // `value` as an element of `to` in memory. What was rounded to that before is taken as it was then: the bits are the

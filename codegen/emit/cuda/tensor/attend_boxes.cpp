@@ -14,8 +14,8 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr int kPanel = 64;         // elements of a line
-constexpr int kLine = 2 * kPanel;  // bytes
+constexpr int kLine = 128;         // bytes
+constexpr int kPanel = kLine / 2;  // elements of 16 bits in it
 constexpr int kAtOnce = 4;         // numbers of pages under way: the thread has few registers
 
 // What the text of a tile says of it.
@@ -29,6 +29,9 @@ struct Boxes {
   Dim last = 0;       // its first row
 };
 
+// Bytes of a line of values of f8: as many keys, of a tile of them.
+int line_of_values(int keys) { return keys % kLine == 0 ? kLine : kLine / 2; }
+
 void open_load(Writer& out, const AttentionText& a, const std::string& name, const std::string& row) {
   out.open(fmt::format("const auto load_{} = [&](unsigned char* to, arrival* full, u32 batch, {} {}) {{", name, a.index,
                        row));
@@ -37,11 +40,26 @@ void open_load(Writer& out, const AttentionText& a, const std::string& name, con
 
 void emit_boxes(Writer& out, const AttentionText& a, const BoxedTile& tile, const Boxes& boxes) {
   open_load(out, a, tile.name, boxes.line);
-  out.unrolled("panel", (tile.width + kPanel - 1) / kPanel);
+  const int panel = kLine / static_cast<int>(size_of(a.tiles.element.dtype));
+  out.unrolled("panel", (tile.width + panel - 1) / panel);
   std::string text =
-      fmt::format("copy_box(to + panel * {}, map{}, full, panel * {}", tile.rows * kLine, boxes.map, kPanel);
+      fmt::format("copy_box(to + panel * {}, map{}, full, panel * {}", tile.rows * kLine, boxes.map, panel);
   for (std::size_t i = 1; i < boxes.access.axes.size(); ++i)
     text += ", " + box_coordinate(a.kernel, boxes.access.axes[i]);
+  out.line(text + ");");
+  out.close();
+  out.close("};");
+}
+
+// Of values that lie along the keys: a panel has a line for each column.
+void emit_turned(Writer& out, const AttentionText& a, const BoxedTile& tile, const BoxAccess& access, int map) {
+  const std::string& key = axis_name(a, a.parts.j);
+  open_load(out, a, tile.name, key);
+  const int line = line_of_values(tile.rows);
+  out.unrolled("panel", tile.rows / line);
+  std::string text = fmt::format("copy_box(to + panel * {}, map{}, full, (int)({} + panel * {}), 0", tile.width * line,
+                                 map, key, line);
+  for (std::size_t i = 2; i < access.axes.size(); ++i) text += ", " + box_coordinate(a.kernel, access.axes[i]);
   out.line(text + ");");
   out.close();
   out.close("};");
@@ -108,6 +126,13 @@ bool emit_load(Writer& out, const AttentionText& a, const BoxedTile& tile, Launc
   std::string why_not;
   const auto access = paged_box_access(a.kernel, tile.part, a.parts.batch, why_not);
   TENON_CHECK(access, why_not);
+  if (access->axes[0].front() == a.parts.j) {
+    emit_turned(out, a, tile, *access, static_cast<int>(launch.tensor_maps.size()));
+    TensorMap map = tensor_map(a.kernel, *access, tile.width);
+    map.box[0] = map.swizzle_bytes = line_of_values(tile.rows);
+    launch.tensor_maps.push_back(std::move(map));
+    return false;
+  }
   const int axis = access->axes[1].front();
   const Dim& limit = extent(a, axis);
   const auto divisible = [&](int rows) { return limit.bounds(a.kernel.symbols).divisor % rows == 0; };

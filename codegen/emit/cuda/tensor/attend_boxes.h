@@ -10,7 +10,8 @@
 
 namespace tenon::codegen::cuda {
 
-/// A tile of an operand in shared memory: panels of 64 elements of each of `rows` lines.
+/// A tile of an operand in shared memory: panels of 128 bytes of each of `rows` lines; of values that lie along the
+/// keys, of each of `width` lines.
 struct BoxedTile {
   std::string name;  ///< "k"
   const OperandPart& part;

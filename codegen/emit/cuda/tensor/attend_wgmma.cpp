@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/analysis/read_ahead.h"
 #include "codegen/analysis/scaled_scores.h"
@@ -147,13 +148,18 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
         BoxedTile{"v", p.v, schedule.tile_kv, wgmma_width(a.tiles)}})
     pages |= emit_load(out, a, tile, launch);
   const DType type = a.tiles.element.dtype;
+  const bool f8 = is_f8(type);
+  const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
+    return f8 ? stored_dtype(kernel, kernel.instr(part.value).access) : type;
+  };
   const int stages_q = query_stages(schedule, a.tiles, target);
-  emit_product(out, {.name = "multiply_scores", .a = type, .b = type, .columns = schedule.tile_kv});
+  emit_product(out,
+               {.name = "multiply_scores", .a = multiplied(p.q), .b = multiplied(p.k), .columns = schedule.tile_kv});
   emit_product(out, {.name = "multiply_values",
                      .a = type,
-                     .b = type,
+                     .b = multiplied(p.v),
                      .columns = wgmma_width(a.tiles),
-                     .across_b = true,
+                     .across_b = !f8,
                      .a_in_registers = true});
   emit_ranges(out, a, schedule.block_mask);
   if (schedule.block_mask) emit_see_tiles(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
@@ -162,7 +168,10 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
   out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       stages_q, schedule.turns, schedule.parts, schedule.block_mask, pages ? ", true" : ""));
+                       stages_q, schedule.turns, schedule.parts, schedule.block_mask,
+                       pages ? ", true"
+                       : f8  ? fmt::format(", false, {}", std::ilogb(p.weight_scale))
+                             : ""));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
                        in_pairs(a) && schedule.parts == 1, a.index));
   out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});", schedule.block_mask ? "see_tiles" : "0",

@@ -57,7 +57,8 @@ void check_weights(const AttentionText& a) {
 
 AttentionText attention_text(const Kernel& kernel, const Target& target) {
   AttendParts parts = attend_parts(kernel);
-  const AttendTiles tiles = attend_tiles(kernel, parts, target);
+  const bool wgmma = std::get<AttendSchedule>(kernel.schedule).loop == MainLoop::wgmma;
+  const AttendTiles tiles = wgmma ? warpgroup_tiles(kernel, parts, target) : attend_tiles(kernel, parts, target);
   AttentionText text{kernel,
                      std::move(parts),
                      key_masks(kernel),
@@ -164,7 +165,12 @@ std::string factored(const AttentionText& a) {
   }
   const DType real = a.tiles.element.dtype == DType::f64 ? DType::f64 : DType::f32;
   const bool as_tiles = a.parts.weight_dtype == a.tiles.element.dtype;  // the tile rounds to the same dtype
-  return as_tiles ? text : converted(text, real, a.parts.weight_dtype);
+  if (as_tiles) return text;
+  if (a.parts.weight_scale == 1) return converted(text, real, a.parts.weight_dtype);
+  const std::string scale = literal(ir::Scalar(a.parts.weight_scale), real);
+  return fmt::format(
+      "{} / {}",
+      parenthesized(converted(fmt::format("{} * {}", parenthesized(text), scale), real, a.parts.weight_dtype)), scale);
 }
 
 void emit_attention_result(Writer& out, const AttentionText& a) {
