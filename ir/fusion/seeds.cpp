@@ -87,7 +87,9 @@ void add_flops(const Context& context, const Node& node, Cluster& cluster) {
       return;
     }
   }
-  (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : flops;
+  const bool f8 = cluster.kernel_class == KernelClass::contract && context.options.cost.tensor_cores.f8 &&
+                  may_multiply_f8(a, b, graph.type(node.results[0]).dtype, node.attrs.get_or<std::int64_t>("block", 0));
+  (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : f8 ? flops / 2 : flops;
 }
 
 constexpr std::int64_t kFewRows =
