@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "codegen/analysis/position_bounds.h"
 #include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
@@ -16,12 +17,6 @@ struct KeyBound {
   Dim offset;
   InstrId value = -1;    ///< an integer of the batch, of a sequence's length say; -1: none
   bool negated = false;  ///< the value is subtracted
-};
-
-/// What a selection against -inf asks: whether `condition` is `holds`.
-struct MaskCondition {
-  InstrId condition = -1;
-  bool holds = true;
 };
 
 /// The masks of an attend kernel's score: selections against -inf.
