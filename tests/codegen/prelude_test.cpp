@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "codegen/emit/cuda/text/parts.h"
 #include "tenon/error.h"
 
 namespace tenon::codegen {
@@ -31,6 +32,31 @@ TEST(Prelude, HoldsEveryFileByteForByte) {
   for (const PreludeFile& file : prelude_files()) embedded.emplace_back(file.name);
   std::sort(on_disk.begin(), on_disk.end());
   EXPECT_EQ(embedded, on_disk);
+}
+
+// A line "//? b" begins what is of that piece alone, "//?" what is of both.
+TEST(Prelude, PiecesMayShareTheirText) {
+  const std::vector<cuda::Piece> pieces = cuda::pieces_of(R"(about the file
+//@ before
+zero
+//@ a also_a | b
+one
+//? a
+two
+//? b
+three
+//?
+four
+//@ behind
+five
+)");
+  ASSERT_EQ(pieces.size(), 4U);
+  EXPECT_EQ(pieces[0].text, "zero\n");
+  EXPECT_EQ(pieces[1].provides, (std::vector<std::string>{"a", "also_a"}));
+  EXPECT_EQ(pieces[1].text, "one\ntwo\nfour\n");
+  EXPECT_EQ(pieces[2].provides, std::vector<std::string>{"b"});
+  EXPECT_EQ(pieces[2].text, "one\nthree\nfour\n");
+  EXPECT_EQ(pieces[3].text, "five\n");
 }
 
 TEST(Prelude, AnUnknownNameIsADefectOfOurs) {

@@ -10,7 +10,7 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-constexpr std::string_view kMark = "//@";
+constexpr std::string_view kMark = "//@", kVariant = "//?";
 
 // Calls visit(word) for each identifier of a text, in order of appearance.
 template <typename Visit>
@@ -69,16 +69,26 @@ void paste(const std::vector<std::size_t>& named, const Table& table, std::vecto
 
 std::vector<Piece> pieces_of(std::string_view file) {
   std::vector<Piece> pieces;
+  std::size_t first = 0;    // of the pieces that share the lines at hand
+  std::string_view chosen;  // the one that has them alone; empty where all have them
   while (!file.empty()) {
     const std::size_t end = std::min(file.find('\n'), file.size());
     const std::string_view line = file.substr(0, end);
     file.remove_prefix(std::min(end + 1, file.size()));
     if (line.starts_with(kMark)) {
-      pieces.emplace_back();
-      for_each_word(line.substr(kMark.size()),
-                    [&](std::string_view word) { pieces.back().provides.emplace_back(word); });
-    } else if (!pieces.empty()) {
-      pieces.back().text.append(line) += '\n';
+      first = pieces.size(), chosen = {};
+      for (std::string_view names = line.substr(kMark.size()); !names.empty();) {
+        const std::size_t bar = std::min(names.find('|'), names.size());
+        pieces.emplace_back();
+        for_each_word(names.substr(0, bar), [&](std::string_view word) { pieces.back().provides.emplace_back(word); });
+        names.remove_prefix(std::min(bar + 1, names.size()));
+      }
+    } else if (line.starts_with(kVariant)) {
+      chosen = {};
+      for_each_word(line.substr(kVariant.size()), [&](std::string_view word) { chosen = word; });
+    } else {
+      for (std::size_t i = first; i < pieces.size(); ++i)
+        if (chosen.empty() || pieces[i].provides.front() == chosen) pieces[i].text.append(line) += '\n';
     }
   }
   for (Piece& piece : pieces)  // one blank line after each, none before the next mark

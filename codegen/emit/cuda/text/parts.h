@@ -11,7 +11,8 @@ namespace tenon::codegen::cuda {
 /// after what it needs. A function of the text alone.
 std::string prelude_for(std::string_view text);
 
-/// One piece: what stands between two "//@" lines.
+/// One piece: what stands between two "//@" lines. Those of "//@ a | b" are two that share most of their text: behind a
+/// line "//? b", lines are of b alone, behind "//?" of both again.
 struct Piece {
   std::vector<std::string> provides;
   std::string text;
