@@ -200,6 +200,9 @@ for n in (2048, 4096, 8192):
 square("nn", "f16", 8192)
 square("nn", "f32", 4096)
 square("nn", "f32", 4096, kind="tf32")
+for kind in ("bf16", "f32"):
+    on_inputs(f"matmul_lower_result_{kind}_4096", lambda x, w: torch.tril(x @ w), (4096, 4096), (4096, 4096), dtype=kind)
+on_inputs("matmul_lower_operand_bf16_4096", lambda x, w: torch.tril(x) @ w, (4096, 4096), (4096, 4096))
 for m, n, k in ((512, 512, 65536), (4095, 4097, 4093)):
     on_inputs(f"matmul_nn_bf16_{m}x{n}x{k}", torch.matmul, (m, k), (k, n))
 on_inputs("matmul_batched_bf16_64x1024x1024x128", torch.matmul, (64, 1024, 128), (64, 128, 1024))

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/analysis/mask_text.h"
+#include "codegen/analysis/product_bounds.h"
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
@@ -72,21 +73,24 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   return times;
 }
 
-// "kernel 1 masks:" and a line for each, of every attention that has some.
+// "kernel 1 masks:" and a line for each, of every attention and product that has some.
 std::string explain_masks(const ExplainArguments& arguments, const ir::Plan& plan, const Options& options) {
-  const auto is_attend = [](const ir::Group& group) { return group.kernel_class == ir::KernelClass::attend; };
-  if (std::none_of(plan.groups.begin(), plan.groups.end(), is_attend)) return "";
+  const auto may_have_masks = [](const ir::Group& group) {
+    return group.kernel_class == ir::KernelClass::attend || group.kernel_class == ir::KernelClass::contract;
+  };
+  if (std::none_of(plan.groups.begin(), plan.groups.end(), may_have_masks)) return "";
   const codegen::Target target = src::open_backend(arguments.compile.target, options)->target();
   const codegen::Specialization specialization = codegen::unspecialized(plan);
   std::string text;
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const ir::Group& group = plan.groups[i];
-    if (!is_attend(group) || codegen::writes_nothing(plan, static_cast<int>(i), specialization.symbols)) continue;
+    if (!may_have_masks(group) || codegen::writes_nothing(plan, static_cast<int>(i), specialization.symbols)) continue;
     codegen::Kernel kernel = codegen::lower(plan, static_cast<int>(i), specialization, target);
     kernel.schedule = codegen::choose_schedule(kernel, target);
     std::vector<std::string> names;
     for (ir::ValueId value : group.inputs) names.push_back(ir::display_name(plan.graph, value));
-    const std::vector<std::string> masks = codegen::mask_texts(kernel, names);
+    std::vector<std::string> masks = codegen::mask_texts(kernel, names);
+    for (std::string& mask : codegen::product_mask_texts(kernel)) masks.push_back(std::move(mask));
     if (!masks.empty()) text += fmt::format("kernel {} masks:\n  {}\n", i, fmt::join(masks, "\n  "));
   }
   return text.empty() ? "" : text + "\n";

@@ -14,6 +14,28 @@ __device__ __forceinline__ raster raster_of(u32 block, u32 tiles_m, u32 tiles_n)
   return {(int)batch, (int)(group * 8 + within % height), (int)(within / height)};
 }
 
+//@ depth_range
+// From `begin` up to `end`: of a tile's depth, or of rows.
+template <class Index>
+struct depth_range {
+  Index begin, end;
+};
+
+//@ operand_from make_operand_from
+// An operand from some depth on.
+template <class Operand, class Index>
+struct operand_from {
+  static constexpr int vector = Operand::vector;
+  static constexpr bool along_depth = Operand::along_depth, async = Operand::async, ahead = false;
+  const Operand& source;
+  Index first;
+  __device__ __forceinline__ auto get(Index outer, Index depth) const { return source.get(outer, first + depth); }
+};
+template <class Operand, class Index>
+__device__ __forceinline__ operand_from<Operand, Index> make_operand_from(const Operand& source, Index first) {
+  return {source, first};
+}
+
 //@ walk_rows
 // Hands rows of sums in shared memory to `out`: row r of `rows` stands for row m_of(r) of the result, columns begin at n0.
 template <int rows, int columns, int line, int threads, class Sum, class Index, class Row, class Result>

@@ -2,6 +2,7 @@
 // shared memory, several steps ahead, and consumers, warpgroups of their own, multiply them from there into registers. One
 // thread asks for an operand that boxes describe; any other a warpgroup reads and writes as a box would lie. Blocks of a
 // cluster have neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of them.
+// Where masks bound a product (bounded_depth), tiles have a depth each.
 
 //@ ring
 // A place among `stages`, and the parity of the phase that its barriers are in.
@@ -283,15 +284,96 @@ __device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles
   }
 }
 
-//@ contract_wgmma
+//@ bounded_walk
+// The tiles of a product of which masks hide some: first all that are multiplied, then the others, so that blocks that
+// take them in turns multiply as many. In the order of raster_of otherwise, from the last row (column) of tiles back
+// where the depth grows along it: short tiles fill the end. rows_of(n) is the range of rows that are seen of the tiles
+// at columns from n on.
+template <class Index, int rows, int columns, bool back_m, bool back_n, class RowsOf>
+struct bounded_walk {
+  const RowsOf& rows_of;
+  u32 batches, tiles_m, tiles_n;
+  u32 reached = 0, within = 0;  // the number of the tile that it stands at; of its part of a column of a group
+  u32 batch = 0, group = 0, column = 0;
+  u32 height, first, last;  // rows of tiles in the group, and those of the column that are multiplied
+  bool hidden = false;
+
+  __device__ __forceinline__ bounded_walk(const RowsOf& rows_of, u32 batches, u32 tiles_m, u32 tiles_n)
+      : rows_of(rows_of), batches(batches), tiles_m(tiles_m), tiles_n(tiles_n) {
+    look();
+  }
+  __device__ __forceinline__ void look() {
+    height = tiles_m - group < 8 ? tiles_m - group : 8;
+    const depth_range<Index> seen = rows_of((Index)(back_n ? tiles_n - 1 - column : column) * columns);
+    Index from = seen.begin / rows, to = seen.end > seen.begin ? (seen.end - 1) / rows + 1 : from;
+    if (back_m) {
+      const Index end = (Index)tiles_m - from;
+      from = (Index)tiles_m - to, to = end;
+    }
+    const auto in_group = [&](Index row) {
+      return row < (Index)group ? 0u : row < (Index)(group + height) ? (u32)row - group : height;
+    };
+    first = in_group(from), last = in_group(to);
+  }
+  __device__ __forceinline__ u32 count() const { return hidden ? height - (last - first) : last - first; }
+
+  // Numbers never fall from one call to the next.
+  __device__ __forceinline__ raster at(u32 number) {
+    within += number - reached;
+    reached = number;
+#pragma unroll 1
+    while (within >= count()) {
+      within -= count();
+      if (++column == tiles_n) {
+        column = 0, group += 8;
+        if (group >= tiles_m) {
+          group = 0;
+          if (++batch == batches) batch = 0, hidden = true;
+        }
+      }
+      look();
+    }
+    const u32 row = group + (!hidden ? first + within : within < first ? within : within + (last - first));
+    return {(int)batch, (int)(back_m ? tiles_m - 1 - row : row), (int)(back_n ? tiles_n - 1 - column : column)};
+  }
+};
+
+//@ bounded_depth make_bounded_depth
+// What masks leave of a product: depth_of(m, n) of the tile of rows x columns that begins there, and rows_of(n).
+template <class Index, int rows, int columns, bool back_m, bool back_n, class DepthOf, class RowsOf>
+struct bounded_depth {
+  DepthOf depth_of;
+  RowsOf rows_of;
+  __device__ __forceinline__ auto walk(u32 batches, u32 tiles_m, u32 tiles_n) const {
+    return bounded_walk<Index, rows, columns, back_m, back_n, RowsOf>(rows_of, batches, tiles_m, tiles_n);
+  }
+  __device__ __forceinline__ depth_range<Index> of(const raster& tile) const {
+    return depth_of((Index)tile.m * rows, (Index)tile.n * columns);
+  }
+};
+template <class Index, int rows, int columns, bool back_m, bool back_n, class DepthOf, class RowsOf>
+__device__ __forceinline__ auto make_bounded_depth(DepthOf depth_of, RowsOf rows_of)
+    -> bounded_depth<Index, rows, columns, back_m, back_n, DepthOf, RowsOf> {
+  return {depth_of, rows_of};
+}
+
+//@ contract_wgmma | contract_wgmma_bounded
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
 // elements along the depth, or of 64 elements across it. Of an operand that threads bring, the second argument is the
 // thread's number instead. multiply(sum, a, b, add) is one wgmma, which adds to the sums or
 // sets them. with_result(batch, use) calls use(out).
+//? contract_wgmma
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
 __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
                                                const Multiply& multiply, const Results& with_result, u32 batches,
                                                Index m_limit, Index n_limit, Index k_limit) {
+//? contract_wgmma_bounded
+// Of each tile `bounds` says which depth is multiplied, and in which order they come.
+template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results, class Bounds>
+__device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
+                                                       const Multiply& multiply, const Results& with_result, u32 batches,
+                                                       Index m_limit, Index n_limit, const Bounds& bounds) {
+//?
   constexpr int stages = Tiles::stages, cluster = Tiles::cluster, depth = Tiles::depth, consumers = Tiles::consumers;
   constexpr int shared_by = cluster * Tiles::parts;  // blocks that have the same tile, or neighbouring ones
   arrival* const full = reinterpret_cast<arrival*>(shared + stages * Tiles::bytes);
@@ -311,8 +393,19 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
   const u32 tiles_n = (u32)((n_limit + (Tiles::columns - 1)) / Tiles::columns);
   const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / shared_by;
   const Index rank = cluster > 1 ? cluster_rank() : 0, part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
+//? contract_wgmma
   const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / Tiles::parts;
   const Index steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = first_step * depth;
+//? contract_wgmma_bounded
+  Index steps = 0, k0 = 0;  // of the tile at hand
+  const auto find_depth = [&](const raster& tile) {
+    const auto seen = bounds.of(tile);
+    const Index all_steps = (Index)(seen.end - seen.begin + (depth - 1)) / depth;
+    const Index first_step = all_steps * part_of_depth / Tiles::parts;
+    steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = (Index)seen.begin + first_step * depth;
+  };
+  auto walk = bounds.walk(batches, tiles_m, tiles_n);
+//?
   const int group = threadIdx.x / 128;
   ring<stages> at;
   if (group >= consumers) {
@@ -330,7 +423,12 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     int waiting = 0, whose = 0;
     if (Tiles::threads || thread == 0) {
       for (u32 number = blockIdx.x / shared_by; number < tiles; number += step) {
+//? contract_wgmma
         const raster tile = raster_of(number, tiles_m, tiles_n);
+//? contract_wgmma_bounded
+        const raster tile = walk.at(number);
+        find_depth(tile);
+//?
         const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::columns;
 #pragma unroll 1
         for (Index k = 0; k < steps; ++k) {
@@ -377,15 +475,36 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
     };
     const int part = Tiles::turns ? 0 : group * Tiles::rows;  // of the tile's rows
     const u32 first = blockIdx.x / shared_by, skipped = Tiles::turns ? consumers : 1;
+//? contract_wgmma
     if (Tiles::turns) at.advance(group * steps);
+//? contract_wgmma_bounded
+    u32 passed = first;  // the block's first tile that `at` stands before: tiles differ in their depth
+//?
     for (u32 number = first + (Tiles::turns ? group : 0) * step; number < tiles; number += skipped * step) {
+//? contract_wgmma
       const raster tile = raster_of(number, tiles_m, tiles_n);
+//? contract_wgmma_bounded
+      if constexpr (Tiles::turns) {
+#pragma unroll 1
+        for (; passed != number; passed += step) {
+          find_depth(walk.at(passed));
+          at.advance(steps);
+        }
+        passed += step;
+      }
+      const raster tile = walk.at(number);
+      find_depth(tile);
+//?
       const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m + part, n0 = (Index)tile.n * Tiles::columns;
       with_result(tile.batch,
                   [&](const auto& out) { touch_tile<Tiles::rows, Tiles::columns>(m0, n0, m_limit, n_limit, out); });
       float sum[Tiles::blocks][Tiles::tile_n / 2];
       float total[Tiles::block > 0 ? Tiles::blocks : 1][Tiles::tile_n / 2] = {};
+//? contract_wgmma
       if (steps == 0) {
+//? contract_wgmma_bounded
+      {  // of every tile: asked of each, it takes registers beyond those that there are
+//?
 #pragma unroll
         for (int i = 0; i < Tiles::blocks * (Tiles::tile_n / 2); ++i) sum[i / (Tiles::tile_n / 2)][i % (Tiles::tile_n / 2)] = 0;
       }
@@ -431,7 +550,9 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Load
       if (Tiles::turns && number + step < tiles) give_turn<256>(1 + (group + 1) % consumers);
       wait_products<0>();
       if (before >= 0) release(before);
+//? contract_wgmma
       if (Tiles::turns) at.advance((skipped - 1) * steps);
+//?
 #pragma unroll
       for (int block = 0; block < Tiles::blocks; ++block) settle(sum[block]);
       if constexpr (Tiles::block > 0) {

@@ -2,9 +2,11 @@
 // move fewer bytes for each multiplication.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "codegen/analysis/box.h"
+#include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/tiling.h"
 #include "codegen/schedule/choices.h"
 #include "codegen/schedule/limits.h"
@@ -59,11 +61,36 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 struct Problem {
   std::int64_t batch = 1, m, n, k;
   double epilogue = 1;  // what a sum costs on its way out, where a store is 1
+  const Kernel* kernel = nullptr;
+  ContractParts parts = {};
+  ProductBounds bounds = {};  // empty where nobody looks at them
+
+  // tile_n: of all products, side by side.
+  ProductShare share(int tile_m, int tile_n) const {
+    return product_share(*kernel, parts, bounds, tile_m, tile_n / parts.products());
+  }
 };
 
+// Tiles, and those of them in which something is multiplied.
+struct Tiles {
+  std::int64_t all = 0, multiplied = 0;
+  double depth = 1;  // of the multiplied ones, a share
+};
+
+Tiles tiles_of(const Problem& problem, int tile_m, int tile_n) {
+  const ProductShare share = problem.share(tile_m, tile_n);
+  const std::int64_t all = problem.batch * ceil_div(problem.m, tile_m) * ceil_div(problem.n, tile_n);
+  return {all, static_cast<std::int64_t>(std::ceil(static_cast<double>(all) * share.tiles)), share.depth};
+}
+
+ProductBounds bounds_of(const Kernel& kernel, const ContractParts& parts, const Target& target) {
+  return target.may.product_bounds ? product_bounds(kernel, parts) : ProductBounds{};
+}
+
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
-  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
-  return static_cast<double>(ceil_div(tiles, multiprocessors)) * tile.m * tile.n / tile.efficiency;
+  const Tiles tiles = tiles_of(problem, tile.m, tile.n);
+  return static_cast<double>(ceil_div(tiles.multiplied, multiprocessors)) * tiles.depth * tile.m * tile.n /
+         tile.efficiency;
 }
 
 // In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
@@ -75,10 +102,10 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
   constexpr double kShareOfClusters = 0.85;  // of the multiprocessors, that clusters of more than two blocks find
-  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
+  const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
-  const double products = 2.0 * static_cast<double>(problem.k) / parts / target.tensor_flops_per_clock /
+  const double products = 2.0 * static_cast<double>(problem.k) * depth / parts / target.tensor_flops_per_clock /
                               (beyond ? tile.beyond : tile.efficiency) * elements +
                           kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
@@ -88,7 +115,8 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   const double meeting = parts == 1 ? 0 : at_once ? kClocksOfMeeting + kClocksOfPart * parts : kClocksOfWaiting;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
   const double of_two = std::max({products, (products + sum) / 2, kShareOfTwo * sum});
-  return tile.turns ? turns * of_two + sum : turns * (products + sum + meeting);
+  const double hidden = sum * static_cast<double>(all - tiles) / target.multiprocessors;  // nothing but their way out
+  return (tile.turns ? turns * of_two + sum : turns * (products + sum + meeting)) + hidden;
 }
 
 template <std::size_t count>
@@ -98,11 +126,12 @@ const Tile& cheapest(const std::array<Tile, count>& tiles, const Problem& proble
   });
 }
 
-Problem problem_of(const Kernel& kernel, const ContractParts& parts) {
+Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Target& target) {
   const auto extent = [&](int axis) {
     return typical(kernel.axes[static_cast<std::size_t>(axis)].extent, kernel.symbols);
   };
   Problem problem{1, extent(parts.m), extent(parts.n), extent(parts.k)};
+  problem.kernel = &kernel, problem.parts = parts, problem.bounds = bounds_of(kernel, parts, target);
   for (int axis : parts.batch) problem.batch *= extent(axis);
   problem.n *= parts.products();  // side by side
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
@@ -137,6 +166,7 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.parts = tile_parts;
   // 1 to 3 % of products of 2048 to 8192 cubed on an H200; clusters lose what they gain by waiting for each other.
   schedule.lead = tile.consumers == 2 && !tile.turns && schedule.cluster == 1 && tile_parts == 1 ? 1 : 0;
+  schedule.bounded = !bounds_of(kernel, parts, target).empty();
   schedule.block_steps = block_terms(kernel, parts.contract, element) / schedule.tile_k;
   schedule.stages = kMostAhead;  // of the next tile too
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule) > target.shared_memory_per_block) --schedule.stages;
@@ -156,7 +186,9 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
       const double time = cost(tile, divided, problem, target);
       if ((best && time >= least) || (divided > 1 && problem.k / divided < kLeastDepth)) continue;
       // Blocks of a cluster share tiles of b: what that spares pays for their waiting where those are the larger ones.
-      const bool shared = full && divided == 1 && tile.n > tile.m && (tiles_m % 2 == 0 || tiles_m > 8);
+      // Where tiles differ in what masks leave of them, both would have the depth of the longer one.
+      const bool shared =
+          full && problem.bounds.empty() && divided == 1 && tile.n > tile.m && (tiles_m % 2 == 0 || tiles_m > 8);
       for (const int cluster : {shared ? 2 : 1, 1}) {
         const ContractSchedule schedule = in_warpgroups(tile, cluster, divided, kernel, target);
         if (!verify(schedule, kernel, target).empty()) continue;
@@ -184,6 +216,7 @@ ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, cons
   schedule.warps_n = tile.warps_n;
   schedule.vector_a = a.vector;
   schedule.vector_b = b.vector;
+  schedule.bounded = !bounds_of(kernel, parts, target).empty();
   schedule.stages = a.async || b.async ? most : 2;  // what passes through registers has no more than one tile in flight
   while (schedule.stages > 2 && shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)
     --schedule.stages;
@@ -277,7 +310,7 @@ std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target
 ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
-  const Problem problem = problem_of(kernel, parts);
+  const Problem problem = problem_of(kernel, parts, target);
   if (const auto wgmma = choose_wgmma(kernel, parts, target, problem)) return *wgmma;
   if (const auto stream = choose_stream(kernel, target, problem)) return *stream;
   return in_warps(element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
@@ -288,7 +321,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
                                                     const ContractSchedule& chosen) {
   std::vector<ContractSchedule> result;
-  const Problem problem = problem_of(kernel, contract_parts(kernel));
+  const Problem problem = problem_of(kernel, contract_parts(kernel), target);
   if (chosen.loop == MainLoop::wgmma) {
     for (const WarpgroupTile& tile : kWarpgroupTiles)
       for (const int cluster : {1, 2})

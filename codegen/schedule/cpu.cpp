@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/analysis/dear_values.h"
+#include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -179,13 +180,14 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   return schedule;
 }
 
-ContractSchedule choose_contract(const Kernel&, const Target& target) {
+ContractSchedule choose_contract(const Kernel& kernel, const Target& target) {
   ContractSchedule schedule;
   schedule.loop = MainLoop::cpu;
   schedule.micro_m = target.vector_bytes == 64 ? 8 : 6;
   schedule.tile_m = target.vector_bytes == 64 ? 192 : 96;
   schedule.tile_n = 256;
   schedule.tile_k = 256;
+  schedule.bounded = target.may.product_bounds && !product_bounds(kernel, contract_parts(kernel)).empty();
   return schedule;
 }
 

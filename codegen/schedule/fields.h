@@ -144,6 +144,7 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "cluster", s, &ContractSchedule::cluster);
   field(f, "parts", s, &ContractSchedule::parts);
   field(f, "block_steps", s, &ContractSchedule::block_steps);
+  field(f, "bounded", s, &ContractSchedule::bounded);
   field(f, "streaming_loads", s, &ContractSchedule::streaming_loads);
   field(f, "micro_m", s, &ContractSchedule::micro_m);
 }

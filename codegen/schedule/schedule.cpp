@@ -40,6 +40,7 @@ void take_out(ReduceSchedule& schedule, const Features& may) {
 }
 
 void take_out(ContractSchedule& schedule, const Features& may) {
+  schedule.bounded = schedule.bounded && may.product_bounds;
   schedule.streaming_loads = schedule.streaming_loads && may.streaming;
 }
 

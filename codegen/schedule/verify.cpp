@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/peel.h"
+#include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
 #include "codegen/analysis/rows_ring.h"
@@ -263,6 +264,9 @@ bool is_of_class(const Schedule& schedule, ir::KernelClass kernel_class) {
 
 std::string verify(const Schedule& schedule, const Kernel& kernel, const Target& target) {
   if (!is_of_class(schedule, kernel.kernel_class)) return "the schedule is of another class of kernels";
+  const auto* contract = std::get_if<ContractSchedule>(&schedule);
+  if (contract != nullptr && contract->bounded && product_bounds(kernel, contract_parts(kernel)).empty())
+    return "no mask of positions bounds the product";
   return std::visit(
       [&](const auto& s) {
         return target.kind == TargetKind::cpu ? verify_cpu(s, kernel) : verify_cuda(s, kernel, target);

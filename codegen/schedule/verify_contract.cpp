@@ -137,6 +137,7 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   if (schedule.loop == MainLoop::cpu) return "the main loop is a CPU's";
   if (schedule.loop != MainLoop::wgmma && (schedule.products != 1 || contract_parts(kernel).second))
     return "two products share a tile of warpgroups";
+  if (schedule.bounded && schedule.loop == MainLoop::stream) return "where a matrix streams nobody looks at bounds";
   if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
   if (schedule.streaming_loads) return "loads bypass the caches where a matrix streams";
   if (schedule.warps_k != 1) return "warps divide the depth where it streams";

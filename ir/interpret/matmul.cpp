@@ -255,12 +255,14 @@ void disturb(const Step& step, const Product& p, const std::vector<Task>& tasks,
 }
 
 // An attention kernel never reads the keys that a mask excludes as a block, so 0 times infinity or NaN in the rows of
-// `v` may be left out. Runs of one sign leave all of it out, which leaves such elements undecided. What is left may
-// still overflow on the way, so that this comes before the disturbance.
-void leave_out_zero_weights(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
+// `v` may be left out, and so may be what stands opposite the zeros of a triangular factor. Runs of one sign leave all
+// of it out, which leaves such elements undecided. What is left may still overflow on the way, so that this comes
+// before the disturbance.
+void leave_out_zeros(const Step& step, const Product& p, const std::vector<Task>& tasks, Array& result) {
   const Array &a = step.operand(0), &b = step.operand(1);
   const auto finite = [](double x) { return std::isfinite(x); };
-  if (std::all_of(b.reals.begin(), b.reals.end(), finite) || step.numerics.noise(-1) < 0) return;
+  const auto all_finite = [&](const Array& x) { return std::all_of(x.reals.begin(), x.reals.end(), finite); };
+  if ((all_finite(a) && all_finite(b)) || step.numerics.noise(-1) < 0) return;
   for (const Task& task : tasks)
     for (std::int64_t i = 0; i < task.rows; ++i)
       for (std::int64_t j = 0; j < p.n; ++j) {
@@ -268,8 +270,9 @@ void leave_out_zero_weights(const Step& step, const Product& p, const std::vecto
         if (finite(c)) continue;
         c = 0;
         for (std::int64_t q = 0; q < p.k; ++q) {
-          const double weight = a.reals[static_cast<std::size_t>(task.a + i * p.k + q)];
-          if (weight != 0) c += weight * b.reals[static_cast<std::size_t>(task.b + q * p.n + j)];
+          const double left = a.reals[static_cast<std::size_t>(task.a + i * p.k + q)];
+          const double right = b.reals[static_cast<std::size_t>(task.b + q * p.n + j)];
+          if (left != 0 && right != 0) c += left * right;
         }
       }
 }
@@ -285,7 +288,7 @@ Array interpret_matmul(const Step& step) {
   const std::vector<Task> tasks = tasks_of(p);
   run(tasks, p, a.reals.data(), b.reals.data(), result.reals.data());
   if (step.numerics.disturbs()) {
-    leave_out_zero_weights(step, p, tasks, result);
+    leave_out_zeros(step, p, tasks, result);
     disturb(step, p, tasks, result);
   } else {
     for (double& c : result.reals) c = step.numerics.keep(result.dtype, c);

@@ -97,6 +97,16 @@ const Body kBodies[] = {
       y = cast(mul(cast(matmul(x, transpose(w), dtype=bf16), dtype=f32), s), dtype=bf16)
       return y
     })"},
+    {"lower_result", R"(graph g(x: bf16[4096, 4096], w: bf16[4096, 4096]) {
+      lower = greater_equal(iota(shape=[4096, 4096], axis=0), iota(shape=[4096, 4096], axis=1))
+      y = where(lower, matmul(x, w), 0)
+      return y
+    })"},
+    {"lower_operand", R"(graph g(x: bf16[4096, 4096], w: bf16[4096, 4096]) {
+      lower = greater_equal(iota(shape=[4096, 4096], axis=0), iota(shape=[4096, 4096], axis=1))
+      y = matmul(where(lower, x, 0), w)
+      return y
+    })"},
     {"few_rows",
      R"(graph g(x: bf16[8, 4096], w: bf16[14336, 4096], b: bf16[14336]) { y = linear(x, w, b); return y })"},
 };

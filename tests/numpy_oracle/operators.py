@@ -388,11 +388,12 @@ def random_bits(arithmetic, operands, attrs, type):
 
 
 def multiply(arithmetic, a, b, dtype, tf32=False):
-    """NumPy's matmul. 0 times infinity or NaN is undecided: a key that is masked off may never be read."""
+    """NumPy's matmul. 0 times infinity or NaN is undecided: what a mask makes 0 may never be multiplied."""
     wide = compute_type(a.dtype)
     terms = a.shape[-1]
     result, magnitudes = np.matmul(a.data, b.data), np.matmul(np.abs(a.data), np.abs(b.data))
-    if arithmetic.coin() and np.any(a.data == 0) and not np.all(np.isfinite(b.data)):
+    zeros = np.any(a.data == 0) or np.any(b.data == 0)
+    if arithmetic.coin() and zeros and not (np.all(np.isfinite(a.data)) and np.all(np.isfinite(b.data))):
         result = _without_zeros(a.data, b.data)
     whole = np.matmul((a.data != np.rint(a.data)).astype(float), np.ones_like(b.data)) == 0
     whole &= np.matmul(np.ones_like(a.data), (b.data != np.rint(b.data)).astype(float)) == 0
@@ -409,7 +410,7 @@ def _without_zeros(a, b):
     a = a[None, :] if vector_a else a
     b = b[:, None] if vector_b else b
     left, right = a[..., :, :, None], b[..., None, :, :]
-    result = np.sum(np.where(left == 0, 0.0, left * right), axis=-2)
+    result = np.sum(np.where((left == 0) | (right == 0), 0.0, left * right), axis=-2)
     result = result[..., 0] if vector_b else result
     return result[..., 0, :] if vector_a and not vector_b else result[..., 0] if vector_a else result
 

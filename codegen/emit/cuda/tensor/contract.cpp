@@ -7,6 +7,7 @@
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/tensor/bounds.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "ir/graph/check.h"
@@ -116,17 +117,28 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   Writer out(1);
   join_stream(out, target);
   out.line("extern __shared__ __align__(16) unsigned char shared[];");
-  out.line(fmt::format("const raster tile = raster_of(blockIdx.x, {}, {});", dim_text(tiles_m, names),
-                       dim_text(tiles_n, names)));
+  out.line(fmt::format("const raster tile = raster_of({}, {}, {});",
+                       schedule.bounded ? first_block(product_bounds(kernel, parts), parts) : "blockIdx.x",
+                       dim_text(tiles_m, names), dim_text(tiles_n, names)));
   decode_batch(out, kernel, parts.batch, "tile.batch");
   emit_operand(out, kernel, "a", parts.a, element, a);
   emit_operand(out, kernel, "b", parts.b, element, b);
   emit_result(out, kernel, parts, element);
+  if (schedule.bounded) {
+    emit_depth_of(out, kernel, parts, schedule.tile_m, schedule.tile_n);
+    out.line(fmt::format("const auto depth = depth_of(({0})tile.m * {1}, ({0})tile.n * {2});",
+                         bound_type(kernel, parts), schedule.tile_m, schedule.tile_n));
+  }
   out.line(fmt::format(
       "{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k))));
-  out.line(fmt::format("    shared, a, b, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index,
-                       schedule.tile_m, schedule.tile_n, dim_text(extent(parts.m), names),
-                       dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
+  const std::string first = fmt::format("({})depth.begin", index);
+  out.line(fmt::format(
+      "    shared, {6}, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index, schedule.tile_m,
+      schedule.tile_n, dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
+      schedule.bounded ? fmt::format("({})(depth.end - depth.begin)", index) : dim_text(extent(parts.k), names),
+      schedule.bounded && !product_bounds(kernel, parts).depth.empty()
+          ? fmt::format("make_operand_from(a, {0}), make_operand_from(b, {0})", first)
+          : std::string("a, b")));
 
   LaunchRule launch;
   launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;

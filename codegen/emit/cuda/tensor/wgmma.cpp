@@ -4,6 +4,7 @@
 
 #include "codegen/analysis/box.h"
 #include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/tensor/bounds.h"
 #include "codegen/emit/cuda/tensor/product.h"
 #include "codegen/emit/cuda/tensor/tensor.h"
 #include "codegen/emit/cuda/text/spell.h"
@@ -153,9 +154,11 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
                        schedule.turns, schedule.lead, schedule.producers, schedule.stages, schedule.cluster,
                        schedule.parts, schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
                        schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
-  out.line(fmt::format("contract_wgmma<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
-                       index_type(kernel), dim_text(batches, names), dim_text(extent(parts.m), names),
-                       dim_text(extent(parts.n), names), dim_text(extent(parts.k), names)));
+  if (schedule.bounded) emit_bounds(out, kernel, parts, schedule.tile_m * schedule.cluster, columns);
+  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
+                       schedule.bounded ? "_bounded" : "", index_type(kernel), dim_text(batches, names),
+                       dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
+                       schedule.bounded ? "bounds" : dim_text(extent(parts.k), names)));
 
   launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
                   Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), columns);

@@ -1,7 +1,9 @@
 // Contract kernels: a task is a tile of the result. For each block of the depth both operands are packed, through
 // whatever computes them, and multiplied into a tile of f32 (f64) sums; then the epilogue runs over the tile.
+#include "codegen/analysis/product_bounds.h"
 #include "codegen/emit/llvm/tensor/product.h"
 #include "codegen/lower/parts.h"
+#include "codegen/schedule/rules.h"
 
 namespace tenon::codegen::simd {
 namespace {
@@ -89,6 +91,47 @@ void emit_epilogue(Unit& unit, Scope& scope, const Tiling& tiling, const Span& m
   });
 }
 
+// The least that a bound's sum can be in a tile, at depth 0.
+Value* least_of(Unit& unit, const PositionBound& bound, const Span& m, const Span& n) {
+  auto& b = unit.b;
+  Value* sum = emit_dim(unit, bound.constant);
+  for (const Span* span : {&m, &n}) {
+    const std::int64_t slope = bound.slopes[static_cast<std::size_t>(span->axis)];
+    if (slope == 0) continue;
+    Value* at = slope > 0 ? span->begin : b.CreateNSWSub(span->end, constant(unit, 1));
+    sum = b.CreateNSWAdd(sum, b.CreateNSWMul(at, constant(unit, slope)));
+  }
+  return sum;
+}
+
+struct Bounded {
+  Value *begin = nullptr, *end = nullptr;
+};
+
+// The depth that masks leave of a tile, in whole vectors: where the depth is a multiple of these, packing handles no
+// other. begin is no more than end.
+Bounded bounded_depth(Unit& unit, const Tiling& tiling, const Span& m, const Span& n, Value* depth) {
+  auto& b = unit.b;
+  const ProductBounds bounds = product_bounds(unit.kernel, tiling.parts);
+  Value *begin = constant(unit, 0), *end = depth;
+  for (const PositionBound& bound : bounds.depth) {
+    Value* least = least_of(unit, bound, m, n);
+    if (bound.slopes[static_cast<std::size_t>(tiling.parts.k)] > 0) {
+      end = minimum_of(unit, end, b.CreateNSWSub(constant(unit, 1), least));
+    } else {
+      begin = maximum_of(unit, begin, least);
+    }
+  }
+  if (!bounds.depth.empty()) {
+    Value* widest = constant(unit, -kWidestVector);
+    begin = b.CreateAnd(begin, widest);
+    end = minimum_of(unit, b.CreateAnd(b.CreateNSWAdd(end, constant(unit, kWidestVector - 1)), widest), depth);
+  }
+  for (const PositionBound& bound : bounds.result)
+    end = b.CreateSelect(b.CreateICmpSGT(least_of(unit, bound, m, n), constant(unit, 0)), begin, end);
+  return {begin, maximum_of(unit, begin, end)};
+}
+
 }  // namespace
 
 Source emit_contract(Unit& unit) {
@@ -120,8 +163,14 @@ Source emit_contract(Unit& unit) {
     // At least one block, so that an empty sum is written as 0.
     Value* depth = emit_dim(unit, extent_of(kernel, parts.k));
     Value* end = b.CreateSelect(b.CreateICmpSLT(depth, constant(unit, 1)), constant(unit, 1), depth);
+    Value* begin = constant(unit, 0);
+    if (tiling.schedule.bounded) {
+      const Bounded left = bounded_depth(unit, tiling, m, n, depth);
+      begin = left.begin, depth = left.end;
+      end = maximum_of(unit, depth, b.CreateNSWAdd(begin, constant(unit, 1)));
+    }
     const Sums sums{tiling.c, constant(unit, tiling.sums), tiling.micro.lanes};
-    for_depth(unit, task, tiling.product, constant(unit, 0), end, sums, [&](Scope& block, Value* k, Value* first) {
+    for_depth(unit, task, tiling.product, begin, end, sums, [&](Scope& block, Value* k, Value* first) {
       const Span depths{parts.k, k, minimum_of(unit, b.CreateAdd(k, constant(unit, tiling.depth)), depth)};
       emit_block(unit, block, tiling, micro, m, n, depths, first);
     });
