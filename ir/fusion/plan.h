@@ -78,6 +78,7 @@ struct CostModel {
   double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
   bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
   bool tile_tests = true;           ///< whether attention kernels ask masks of whole tiles of keys
+  bool product_bounds = true;       ///< whether products skip what masks of positions hide
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double attend_extent = 256;      ///< depth and width up to which tensor cores take an attention; 0: there is no limit
   double attend_columns = 128;     ///< of values of 4 bytes that plain lanes mix at once; scores are computed for each

@@ -13,7 +13,11 @@ double clocks(const codegen::Target& target) { return target.multiprocessors * t
 }  // namespace
 
 ir::CostModel assumed_cost_model(const codegen::Target& target) {
-  if (target.kind == codegen::TargetKind::cpu) return ir::cpu_cost_model(target.threads);
+  if (target.kind == codegen::TargetKind::cpu) {
+    ir::CostModel cost = ir::cpu_cost_model(target.threads);
+    cost.product_bounds = target.may.product_bounds;
+    return cost;
+  }
   static const codegen::Target h100 = codegen::cuda_target("sm_90a");
   const double bandwidth = target.bandwidth_gb_s / h100.bandwidth_gb_s;
   const double lanes =
@@ -31,6 +35,7 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;
   cost.paired_products = target.may.wgmma;
   cost.tile_tests = target.may.wgmma && target.may.block_mask;
+  cost.product_bounds = target.may.product_bounds;
   cost.attend_extent = codegen::kAttendExtent;
   cost.attend_columns = codegen::kAttendColumns;
   cost.attend_rows = codegen::kAttendRows;

@@ -245,6 +245,29 @@ TEST(Estimates, AMaskIsPricedAsItIsComputed) {
   EXPECT_EQ(scores.groups.size(), 2U) << print(scores);
 }
 
+TEST(Estimates, AProductIsPricedForWhatMasksOfPositionsLeave) {
+  PlanOptions options;
+  const auto share = [&](const std::string& body) {
+    const Plan plan = make_plan(parse("graph g(a: bf16[1024, 1024], b: bf16[1024, 1024], c: bf16[1024, 1024]) {\n"
+                                      "  i = iota(shape=[1024, 1024], axis=0)\n"
+                                      "  j = iota(shape=[1024, 1024], axis=1)\n" +
+                                      body + "}\n"),
+                                options);
+    return plan.groups.front().estimate.tensor_flops / 0x1p31;
+  };
+  EXPECT_EQ(share("y = matmul(a, b); return y"), 1);
+  EXPECT_NEAR(share("y = where(greater_equal(i, j), matmul(a, b), 0); return y"), 0.5, 0.02);
+  EXPECT_NEAR(share("y = where(less(add(i, 512), j), c, gelu(matmul(a, b))); return y"), 0.875, 0.02);
+  EXPECT_NEAR(share("y = where(logical_and(less_equal(j, i), less(i, add(j, 256))), matmul(a, b), 0); return y"), 0.22,
+              0.02);
+  EXPECT_NEAR(share("y = matmul(where(greater_equal(i, j), a, 0), b); return y"), 0.5, 0.02);
+  EXPECT_NEAR(share("y = matmul(where(less(i, j), 0, a), where(less(i, j), 0, b)); return y"), 1. / 6, 0.02);
+  EXPECT_EQ(share("x = matmul(a, b); y = where(greater_equal(i, j), x, 0); z = tanh(x); return y, z"), 1);
+  EXPECT_EQ(share("y = mul(cast(greater_equal(i, j), dtype=bf16), matmul(a, b)); return y"), 1);
+  options.cost.product_bounds = false;
+  EXPECT_EQ(share("y = where(greater_equal(i, j), matmul(a, b), 0); return y"), 1);
+}
+
 // p and q are maps of x that the planner computes in one kernel, though q is needed last.
 Graph late_sibling() {
   return parse(R"(
