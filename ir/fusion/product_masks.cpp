@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace tenon::ir::fusion {
 namespace {
@@ -15,12 +14,7 @@ constexpr int kMostMasks = 8;           // one on the other
 
 using Coordinates = std::vector<std::int64_t>;
 
-// Whether `condition` is `holds`.
-struct Mask {
-  ValueId condition = -1;
-  bool holds = true;
-  bool operator==(const Mask&) const = default;
-};
+using Mask = ProductMask;
 using Masks = std::vector<Mask>;
 
 class Positions {
@@ -189,6 +183,18 @@ Grid open(const Context& context, const Masks& masks, ValueId like) {
 }
 
 }  // namespace
+
+std::optional<ProductMask> result_mask(const Context& context, NodeId matmul) {
+  const ValueId result = context.graph.node(matmul).results[0];
+  if (context.graph.type(result).shape.size() < 2) return std::nullopt;
+  std::size_t left = kMostUsers;
+  for (const Mask& mask : masks_behind(context, result, left)) {
+    const Grid grid = open(context, {mask}, result);
+    for (const auto& row : grid)
+      if (std::count(row.begin(), row.end(), false) > 0) return mask;
+  }
+  return std::nullopt;
+}
 
 double multiplied_share(const Context& context, NodeId matmul) {
   const Graph& graph = context.graph;

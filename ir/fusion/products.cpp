@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "ir/fusion/cluster.h"
+#include "ir/fusion/product_masks.h"
 #include "ir/graph/build.h"
 #include "ir/graph/view.h"
 #include "ir/passes/rewrite.h"
@@ -160,7 +160,7 @@ class ArrangeProducts {
     }
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
-    if (options_.split_f32 && in_halves(node, operands, problem, element)) return true;
+    if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
     const std::int64_t parts = options_.split_depth ? parts_of_depth(problem, element) : 1;
     if (parts > 1) {
       rewrite_.replace(node.results[0], split(node, operands, parts));
@@ -250,7 +250,7 @@ class ArrangeProducts {
 
   // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32:
   // the high parts have as many bits.
-  bool in_halves(const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
+  bool in_halves(NodeId id, const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
                  const ContractionElement& element) {
     for (const ValueId operand : node.operands)
       if (graph_.type(operand).dtype != DType::f32) return false;
@@ -275,7 +275,8 @@ class ArrangeProducts {
     ValueId sum = -1;
     if (both) {
       const ValueId scale = append_literal(rewrite_.graph, Scalar(1 / kLowScale), DType::f32, node.place);
-      const ValueId small = append(Op::mul, {product(a.values, b.values, 2 * problem.k), scale}, {}, node.place);
+      const ValueId low = masked_alike(id, node, product(a.values, b.values, 2 * problem.k));
+      const ValueId small = append(Op::mul, {low, scale}, {}, node.place);
       const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, problem.k, node.place),
                                     part_of_depth(b.values, rank_b - 2, problem.k, 2 * problem.k, node.place), kBlock);
       sum = append(Op::add, {great, small}, {}, node.place);
@@ -288,6 +289,20 @@ class ArrangeProducts {
     rewrite_.replace(node.results[0],
                      append(Op::mul, {append(Op::mul, {sum, less}, {}, node.place), more}, {}, node.place));
     return true;
+  }
+
+  // The low parts' sums are stored: what a mask of positions hides of the whole is not multiplied for them either.
+  ValueId masked_alike(NodeId id, const Node& node, ValueId sums) {
+    if (!options_.cost.product_bounds) return sums;
+    const auto mask = result_mask(Context(graph_, options_), id);
+    const bool known = mask && graph_.value(mask->condition).producer < id &&  // else it is not rewritten yet
+                       graph_.type(mask->condition).shape == graph_.type(node.results[0]).shape;
+    if (!known) return sums;
+    const ValueId zero = append(Op::broadcast_to, {append_literal(rewrite_.graph, Scalar(0.0), DType::f32, node.place)},
+                                {{"shape", graph_.type(node.results[0]).shape}}, node.place);
+    const ValueId condition = rewrite_[mask->condition];
+    return append(Op::where, mask->holds ? std::vector{condition, sums, zero} : std::vector{condition, zero, sums}, {},
+                  node.place);
   }
 
   ContractionElement f16_element() const {

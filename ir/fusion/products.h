@@ -23,7 +23,8 @@ struct Products {
 ///                         sum
 ///   options.pair_products a product of which two halves of the columns are needed beside each other becomes two
 ///   options.split_f32     f32 operands become f16, in two parts for f32's accuracy or one for tf32's, scaled by powers
-///                         of two so that a row's greatest element is near 2^13
+///                         of two so that a row's greatest element is near 2^13; what a mask of positions hides of the
+///                         result, it hides of both products
 /// A sum over the parts adds the same products in another order (docs/numerics.md, sums).
 Products arrange_products(Graph graph, const PlanOptions& options, bool wide = true);
 
