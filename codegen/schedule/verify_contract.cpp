@@ -91,6 +91,10 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   constexpr int kCopiesUnderWay = 2;
   if (by_threads && schedule.lead + kCopiesUnderWay > schedule.stages)
     return "threads copy two stages ahead of those that one warpgroup is ahead by";
+  // One that multiplies may still read the last stage of its tile when the next one has let go of those behind it: of a
+  // stage's phases each waits for the one that it saw before, which is another's where their number is odd.
+  if (schedule.producers == 2 && schedule.turns && schedule.stages % 2 != 0)
+    return "two warpgroups bring operands into as many stages each where those that multiply take turns";
   const bool b_along_depth = along_depth(schedule.feed_b, parts.b);
   if (parts.second && along_depth(schedule.feed_b, parts.second->b) != b_along_depth)
     return "the matrices of a pair lie alike in a tile";

@@ -112,6 +112,47 @@ TEST(ProductBounds, CanBeSwitchedOff) {
 }
 
 // ---- random graphs
+// However warpgroups share tiles, and whatever is hidden: whole tiles, some depth of each, or all of it.
+void expect_bounded(const std::string& body, const std::vector<std::string>& ways) {
+  Options options = default_options();
+  options.cache = false;
+  const ir::Graph graph = ir::parse(
+      "graph g(a: bf16[2, 328, 456], w: bf16[2, 456, 264]) {\n"
+      "  i = iota(shape=[328, 264], axis=0)\n  j = iota(shape=[328, 264], axis=1)\n"
+      "  p = iota(shape=[328, 456], axis=0)\n  q = iota(shape=[328, 456], axis=1)\n  y = " +
+      body + "\n  return y\n}\n");
+  for (const std::string& way : ways) {
+    SCOPED_TRACE(body + ": " + way);
+    const codegen::Schedule schedule = codegen::parse_schedule("contract loop=wgmma tile_k=64 bounded " + way);
+    int kernels = 0;
+    const auto find = [&](const Kernel& kernel) -> std::optional<codegen::Schedule> {
+      EXPECT_EQ(verify(schedule, kernel, backend_of("hopper_on_host")->target()), "");
+      ++kernels;
+      return schedule;
+    };
+    const RandomCase c{graph, {}, random_inputs(graph, {}, 1), {}};
+    const Verdict verdict = check_with_schedules(c, "hopper_on_host", options, find);
+    EXPECT_TRUE(verdict.same) << verdict.difference;
+    EXPECT_EQ(kernels, 1);
+  }
+}
+
+TEST(ProductBounds, HoldForAllWaysOfWarpgroups) {
+  for (const char* mask : {"greater_equal(add(i, 7), j)", "less(i, j)", "less(add(i, 400), j)",
+                           "logical_and(less_equal(j, i), less(i, add(j, 70)))"})
+    expect_bounded(fmt::format("where({}, matmul(a, w), 1)", mask),
+                   {"tile_m=64 tile_n=64 turns stages=3", "tile_m=64 tile_n=64 turns consumers=3 stages=4",
+                    "tile_m=128 tile_n=64 lead=1 stages=4", "tile_m=64 tile_n=128 consumers=1 stages=3 cluster=2",
+                    "tile_m=64 tile_n=128 turns stages=4 cluster=2", "tile_m=64 tile_n=64 consumers=1 stages=4 parts=3",
+                    "tile_m=128 tile_n=64 stages=4 block_steps=2"});
+  for (const char* mask : {"less(q, add(p, 7))", "less(p, q)", "logical_and(less_equal(q, p), less(p, add(q, 70)))"})
+    expect_bounded(fmt::format("matmul(where({}, a, 0), w)", mask),
+                   {"tile_m=64 tile_n=64 turns stages=5 feed_a=threads",
+                    "tile_m=64 tile_n=64 turns stages=6 feed_a=threads producers=2",
+                    "tile_m=128 tile_n=64 lead=1 stages=5 feed_a=threads producers=2",
+                    "tile_m=64 tile_n=64 consumers=1 stages=4 parts=3 feed_a=threads"});
+}
+
 // ---------------------------------------------------------------------------------------------------
 
 class Draw {

@@ -74,6 +74,19 @@ TEST(Warpgroups, ThreadsCopyBesideALead) {
             "threads copy two stages ahead of those that one warpgroup is ahead by");
 }
 
+// With an odd number of stages a producer may take the phase of one that is still read for the one behind it.
+TEST(Warpgroups, TakeTurnsBesideTwoProducersOfAsManyStagesEach) {
+  MatmulCase c = any_size(8, 8);
+  c.name = "even_stages";
+  c.bindings = {{{"b", 2}, {"m", 328}, {"n", 264}, {"k", 64}}, {{"b", 2}, {"m", 328}, {"n", 264}, {"k", 200}}};
+  for (std::uint64_t seed = 1; seed < 6; ++seed)
+    expect_product(c, wgmma_kernel(c, "tile_m=64 tile_n=64 turns feed_a=threads producers=2 stages=6"), seed);
+  EXPECT_EQ(verify(codegen::parse_schedule("contract loop=wgmma tile_m=64 tile_n=64 tile_k=64 turns feed_a=threads "
+                                           "producers=2 stages=5"),
+                   matmul_kernel(c, hopper()), hopper()),
+            "two warpgroups bring operands into as many stages each where those that multiply take turns");
+}
+
 TEST(Warpgroups, ShareATileInThrees) {
   MatmulCase c = any_size(8, 8);
   c.name = "threes";
