@@ -51,7 +51,8 @@ TEST(AssumedCost, ProductsArePricedOnLanesWhereTensorCoresDoNotTakeThem) {
     EXPECT_EQ(of_product("f32", "", arch).tensor_flops, 0) << arch;
     EXPECT_EQ(of_product("f16", "", arch).tensor_flops, kFlops) << arch;
     EXPECT_EQ(of_product("f8e4m3", ", dtype=f32", arch).tensor_flops, kFlops) << arch;  // as f16
-    EXPECT_EQ(of_product("f8e4m3", ", dtype=f16", arch).tensor_flops, arch == std::string("sm_90a") ? kFlops / 2 : kFlops)
+    EXPECT_EQ(of_product("f8e4m3", ", dtype=f16", arch).tensor_flops,
+              arch == std::string("sm_90a") ? kFlops / 2 : kFlops)
         << arch;
   }
   EXPECT_EQ(of_product("bf16", "", "sm_75").lane_flops, kFlops);
