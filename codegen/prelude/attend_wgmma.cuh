@@ -299,7 +299,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
         };
         // Weights of the scores that have come, while values are multiplied. Fragments of 8 bits are half as many registers:
         // most of their work is done here too.
-        u32 halves[Tiles::packs_early ? tile_kv / Tiles::in_step : 1][4];
+        [[maybe_unused]] u32 halves[Tiles::packs_early ? tile_kv / Tiles::in_step : 1][4];
         const auto weigh = [&](const key_tile<Index>& now) {
           release(empty_k + at_k.stage);
           at_k.advance();
