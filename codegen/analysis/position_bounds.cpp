@@ -1,6 +1,9 @@
 // See position_bounds.h.
 #include "codegen/analysis/position_bounds.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 namespace tenon::codegen {
@@ -80,7 +83,23 @@ class Search {
     // What is added wraps in its own dtype.
     for (const Affine& side : {*a, *b})
       if (side.value >= 0 && (size_of(instr.dtype) < 8 || !is_small(kernel_.instr(side.value)))) return std::nullopt;
-    return combined(*a, *b, instr.op == Op::add ? 1 : -1);
+    const auto sum = combined(*a, *b, instr.op == Op::add ? 1 : -1);
+    return sum && fits(*sum, instr.dtype) ? sum : std::nullopt;
+  }
+
+  // Whether no sum wraps in the dtype; positions along axes and sizes that are unknown are as small as 32 bits hold.
+  bool fits(const Affine& sum, DType dtype) const {
+    constexpr std::int64_t kUnknown = 1 << 29;
+    if (size_of(dtype) == 8) return true;
+    const auto size = [&](const Dim& dim) {
+      if (dim.is_constant()) return std::abs(static_cast<double>(dim.constant()));
+      const SymbolBounds range = dim.bounds(kernel_.symbols);
+      return static_cast<double>(std::min(kUnknown, std::max(range.max, -std::max(range.min, -kUnknown))));
+    };
+    double greatest = size(sum.constant);
+    for (std::size_t axis = 0; axis < sum.slopes.size(); ++axis)
+      greatest += std::abs(static_cast<double>(sum.slopes[axis])) * size(kernel_.axes[axis].extent);
+    return greatest <= std::numeric_limits<std::int32_t>::max();
   }
 
   // One of them has no value.

@@ -432,6 +432,16 @@ TEST_P(Regressions, NothingIsTakenOfAnEmptyTable) {
         {{{"rows", 0}}, {{"rows", 1}}, {{"rows", 5}}});
 }
 
+// What is added to a position wraps in its dtype: all rows but the first are below 0, and see every column.
+TEST_P(Regressions, APositionThatWrapsBoundsNoProduct) {
+  check(R"(graph wraps(a: f32[64, 32], b: f32[32, 64]) {
+    row = iota(shape=[64, 1], axis=0, dtype=i32)
+    column = iota(shape=[64], axis=0, dtype=i32)
+    y = where(less(add(row, 2147483647), column), matmul(a, b), 0)
+    return y
+  })");
+}
+
 TENON_ON_EACH_TARGET(Regressions);
 
 }  // namespace
