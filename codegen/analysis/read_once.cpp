@@ -52,7 +52,7 @@ std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& 
 
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool once =
-      std::holds_alternative<InRegisters>(schedule.keep) || rounds_of(kernel, is_online(schedule)).sweeps.size() == 1;
+      std::holds_alternative<InRegisters>(schedule.keep) || rounds_of(kernel, shared_of(schedule)).sweeps.size() == 1;
   return once && !loads_read_once(kernel).empty();
 }
 

@@ -17,12 +17,17 @@ std::uint64_t reduced_axes(const Kernel& kernel) {
 }
 
 // For every instruction the number of reductions behind its value, its own included.
-// An online sum is as deep as its maximum.
-std::vector<int> depths(const Kernel& kernel, const std::optional<Online>& online) {
+// What shares a sweep is as deep as the reduction that it depends on.
+std::vector<int> depths(const Kernel& kernel, const std::optional<Online>& online,
+                        const std::optional<Moments>& moments) {
   std::vector<int> depth(kernel.body.size(), 0);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     if (online && static_cast<InstrId>(i) == online->sum) {
       depth[i] = depth[static_cast<std::size_t>(online->maximum)];
+      continue;
+    }
+    if (moments && static_cast<InstrId>(i) == moments->squares) {
+      depth[i] = depth[static_cast<std::size_t>(moments->sum)];
       continue;
     }
     for (InstrId operand : operands_of(kernel.body[i]))
@@ -45,6 +50,21 @@ bool is_literal(const Kernel& kernel, InstrId id, double value) {
 }
 
 bool is_map(const Instr& instr, ir::Op op) { return instr.kind == InstrKind::map && instr.op == op; }
+
+// Whether `mean` divides its first operand, a sum, by the number of terms, or multiplies it by one over that.
+bool is_mean(const Kernel& kernel, const Instr& mean) {
+  constexpr double kRounding = 1e-6;
+  const bool times = is_map(mean, ir::Op::mul);
+  if (!times && !is_map(mean, ir::Op::div)) return false;
+  const Instr &sum = kernel.instr(mean.args[0]), &by = kernel.instr(mean.args[1]);
+  if (!adds_reals(sum) || by.kind != InstrKind::literal) return false;
+  Dim length(1);
+  for (const int axis : sum.axes) length = length * kernel.axes[static_cast<std::size_t>(axis)].extent;
+  if (!length.is_constant()) return false;
+  const double number = std::visit([](auto v) { return static_cast<double>(v); }, by.literal);
+  const auto terms = static_cast<double>(length.constant());
+  return std::abs((times ? number * terms : number / terms) - 1) < kRounding;
+}
 
 // Whether `test` holds where `value` is -inf and elsewhere not, but perhaps for inf.
 bool finds_nothing(const Kernel& kernel, const Instr& test, InstrId value) {
@@ -112,6 +132,31 @@ std::optional<Online> find_online(const Kernel& kernel) {
   return std::nullopt;
 }
 
+std::optional<Moments> find_moments(const Kernel& kernel) {
+  const auto is_f32 = [&](InstrId id) { return kernel.instr(id).dtype == DType::f32; };
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const Instr& squares = kernel.body[i];
+    if (!adds_reals(squares) || squares.dtype != DType::f32 || !element_level(kernel, squares.args[0])) continue;
+    const Instr& square = kernel.instr(squares.args[0]);
+    if (!is_map(square, ir::Op::mul) || square.args[0] != square.args[1]) continue;
+    const Instr& difference = kernel.instr(square.args[0]);
+    if (!is_map(difference, ir::Op::sub) || !is_f32(squares.args[0]) || !is_f32(square.args[0])) continue;
+    Moments moments;
+    moments.squares = static_cast<InstrId>(i);
+    moments.mean = difference.args[1];
+    const Instr& mean = kernel.instr(moments.mean);
+    if (!is_mean(kernel, mean) || !is_f32(moments.mean)) continue;
+    moments.sum = mean.args[0];
+    const Instr& sum = kernel.instr(moments.sum);
+    if (!is_f32(moments.sum) || sum.axes != squares.axes || sum.args[0] != difference.args[0]) continue;
+    std::vector<bool> known(kernel.body.size(), false);
+    for (std::size_t id = 0; id < known.size(); ++id) known[id] = !element_level(kernel, static_cast<InstrId>(id));
+    moments.instrs = needed(kernel, {squares.args[0]}, known);
+    return moments;
+  }
+  return std::nullopt;
+}
+
 bool is_weight(const Kernel& kernel, InstrId id) { return sum_of_weight(kernel, id) >= 0; }
 
 bool is_share(const Kernel& kernel, InstrId id) {
@@ -166,9 +211,10 @@ std::vector<InstrId> sweep_roots(const Kernel& kernel, const Sweep& sweep) {
   return roots;
 }
 
-Rounds rounds_of(const Kernel& kernel, bool with_online) {
-  const std::optional<Online> online = with_online ? find_online(kernel) : std::nullopt;
-  const std::vector<int> depth = depths(kernel, online);
+Rounds rounds_of(const Kernel& kernel, SharedSweeps shared) {
+  const std::optional<Online> online = shared.online ? find_online(kernel) : std::nullopt;
+  const std::optional<Moments> moments = shared.moments ? find_moments(kernel) : std::nullopt;
+  const std::vector<int> depth = depths(kernel, online, moments);
   std::vector<InstrId> roots;
   for (const Store& store : kernel.stores)
     for (InstrId root : roots_of(store)) roots.push_back(root);
@@ -183,11 +229,13 @@ Rounds rounds_of(const Kernel& kernel, bool with_online) {
   const std::vector<bool> outer = outer_values(kernel);
   const auto is_outer = [&](InstrId id) { return outer[static_cast<std::size_t>(id)]; };
   for (InstrId id : used)
-    if (kernel.instr(id).kind == InstrKind::reduce && !(online && online->sum == id)) {
+    if (kernel.instr(id).kind == InstrKind::reduce && !(online && online->sum == id) &&
+        !(moments && moments->squares == id)) {
       Sweep& its = sweep(depth[static_cast<std::size_t>(id)] - 1);
       (is_outer(id) ? its.outer : its.reduces).push_back(id);
     }
   if (online) sweep(depth[static_cast<std::size_t>(online->maximum)] - 1).online = online;
+  if (moments) sweep(depth[static_cast<std::size_t>(moments->sum)] - 1).moments = moments;
   for (std::size_t i = 0; i < kernel.stores.size(); ++i) {
     const bool per_row = (axes_of(kernel, kernel.stores[i]) & reduced_axes(kernel)) == 0;
     if (is_outer(kernel.stores[i].value)) {
@@ -211,6 +259,6 @@ Rounds rounds_of(const Kernel& kernel, bool with_online) {
   return rounds;
 }
 
-bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1 && !rounds.sweeps[0].online; }
+bool may_split(const Rounds& rounds) { return rounds.sweeps.size() == 1; }
 
 }  // namespace tenon::codegen

@@ -22,13 +22,22 @@ struct Online {
   bool only_shifts = false;           ///< nothing but the shift uses the maximum
 };
 
+/// A sum of (x - mean)² beside the sum of x that the mean is made of: both are taken in one sweep, of tiles whose own
+/// mean is subtracted (after Chan, Golub & LeVeque, "Algorithms for computing the sample variance", 1983).
+struct Moments {
+  InstrId sum = -1, squares = -1;
+  InstrId mean = -1;            ///< the sum over the row's length
+  std::vector<InstrId> instrs;  ///< per element, what is summed as `squares`
+};
+
 struct Sweep {
   std::vector<InstrId> before;   ///< per-row instructions that can be computed only now
   std::vector<InstrId> instrs;   ///< per element, in definition order
   std::vector<InstrId> reduces;  ///< without an online sum
   std::vector<InstrId> outer;    ///< reductions over the kept axes, whose elements are accumulated in this sweep
   std::optional<Online> online;
-  std::vector<int> stores;  ///< per element
+  std::optional<Moments> moments;  ///< whose sum is among `reduces`, its squares are not
+  std::vector<int> stores;         ///< per element
 };
 
 struct Rounds {
@@ -38,8 +47,12 @@ struct Rounds {
   std::vector<int> outer_stores;  ///< one element for each of a row, when all rows were walked
 };
 
-/// `online`: with the sum of find_online in the sweep of its maximum.
-Rounds rounds_of(const Kernel& kernel, bool online = false);
+/// What shares a sweep with a reduction that it depends on.
+struct SharedSweeps {
+  bool online = false;   ///< the sum of find_online, with its maximum
+  bool moments = false;  ///< the squares of find_moments, with their mean
+};
+Rounds rounds_of(const Kernel& kernel, SharedSweeps shared = {});
 
 /// Whether a row may be split in parts: all is known after one sweep but what there is once for each row.
 bool may_split(const Rounds& rounds);
@@ -47,6 +60,9 @@ bool may_split(const Rounds& rounds);
 /// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf, and may be where
 /// it is inf.
 std::optional<Online> find_online(const Kernel& kernel);
+
+/// The kernel's sum and squares around its mean, all in f32, that can share a sweep.
+std::optional<Moments> find_moments(const Kernel& kernel);
 
 /// Whether `instr` is an exponential exp(x - maximum of x) in f32, whose argument is 0 at most, or NaN.
 bool is_weight(const Kernel& kernel, InstrId instr);

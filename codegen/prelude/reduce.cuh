@@ -174,6 +174,21 @@ __device__ __forceinline__ double rescaled(double sum, double from, double to) {
   return sum == 0.0 ? 0.0 : sum * factor;
 }
 
+//@ squares_around_zero
+// The sum of x² of n elements whose sum is `sum`, from that of (x - mean)². Exact for any `mean`, so that its rounding
+// does not matter.
+__device__ __forceinline__ double squares_around_zero(float squares, float sum, float mean, int n) {
+  return (double)squares + (double)mean * (2.0 * (double)sum - (double)n * (double)mean);
+}
+
+//@ squares_around_mean
+// The sum of (x - mean)² of n elements, from those of x² and x. What cancels was added in double: less is lost than
+// the mean's rounding to float would cost.
+__device__ __forceinline__ float squares_around_mean(double squares, double sum, i64 n) {
+  const double rest = fma(-(sum / (double)n), sum, squares);
+  return (float)(rest < 0.0 ? 0.0 : rest);
+}
+
 //@ combine_parts
 // Parts first, first + step, … of `parts`, in this order. They stand `stride` apart.
 template <int parts, int step, class T, class Combine>

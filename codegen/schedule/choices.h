@@ -33,15 +33,15 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target);
 /// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 /// does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
-/// Parts of each row where the blocks would not fill the device: of some unrolled steps.
-int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
-                  std::int64_t elements_of_part, int threads);
+/// Parts of each row that one sweep reads, where the blocks would not fill the device: of some unrolled steps.
+int choose_splits(const Target& target, const RowShape& shape, int rows_of_block, std::int64_t elements_of_part,
+                  int threads);
 /// Who combines the parts of split rows: a thread where there are many rows, else as many as there are parts for.
 RowMapping finishing_team(const Kernel& kernel);
 /// The blocks for which a multiprocessor must have registers (Occupancy::least), where nothing else chose them: those
 /// that are to run at once.
 int blocks_with_registers(const Kernel& kernel, const Target& target, const ReduceSchedule& schedule);
-bool one_sweep(const Kernel& kernel, bool online);
+bool one_sweep(const Kernel& kernel, const SharedSweeps& shared);
 /// Whether `one_read` of more than the caches hold, of `most_percent` of the L2 at most, should pass them by, where no
 /// elements are stored: what is loaded need not push out what others left there, and have it written to memory
 /// meanwhile. That is some 5 us saved, once; such loads are 3 % slower.

@@ -203,7 +203,7 @@ AttendSchedule choose_attend(const Kernel& kernel, const Target& target) {
 }  // namespace
 
 bool may_split_on_cpu(const Kernel& kernel, bool online) {
-  const Rounds rounds = rounds_of(kernel, online);
+  const Rounds rounds = rounds_of(kernel, {.online = online});
   return rounds.sweeps.size() == 1 && rounds.sweeps[0].stores.empty() && !rounds.sweeps[0].online &&
          std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return a.reduced; });
 }
@@ -215,7 +215,7 @@ bool may_keep_dear_values(const Kernel& kernel) {
 
 bool shares_the_only_sweep(const Kernel& kernel) {
   const std::optional<Online> online = find_online(kernel);
-  if (!online || !online->only_shifts || rounds_of(kernel, true).sweeps.size() != 1) return false;
+  if (!online || !online->only_shifts || rounds_of(kernel, {.online = true}).sweeps.size() != 1) return false;
   const InstrId weight = kernel.instr(online->sum).args[0];
   return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
 }

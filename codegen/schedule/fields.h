@@ -69,6 +69,7 @@ template <typename F>
 void fields(F& f, Reread& s) {
   field(f, "online", s, &Reread::online);
   field(f, "unroll", s, &Reread::unroll);
+  field(f, "moments", s, &Reread::moments);
 }
 
 template <typename F>

@@ -30,6 +30,8 @@ constexpr int kMostThreadsRereading = 1024;
 constexpr int kThreadsStreaming = 256;     // of a block whose rows pass the caches by, or twice as many
 constexpr int kThreadsPeeled = 256;        // of a block that walks a peeled row once
 constexpr int kMostThreads = 512;          // of a block, which leaves each 64 registers and more
+constexpr int kTurnsOfPart = 2;            // of unrolled steps that a part of a row has at least
+constexpr int kTurnsOfSharedPart = 8;      // where it was one block's before: 256 KB of f32, 3 us of a second function
 constexpr int kMostStreamedPercent = 640;  // of the L2: 320 MB of an H100, where it was measured
 constexpr int kRegistersOfNorms = 51;      // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
@@ -227,9 +229,9 @@ int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
   return unroll;
 }
 
-int choose_splits(const Kernel& kernel, const Target& target, const RowShape& shape, int rows_of_block,
-                  std::int64_t elements_of_part, int threads) {
-  if (rounds_of(kernel).sweeps.size() != 1 || shape.rows <= 0) return 1;
+int choose_splits(const Target& target, const RowShape& shape, int rows_of_block, std::int64_t elements_of_part,
+                  int threads) {
+  if (shape.rows <= 0) return 1;
   const std::int64_t blocks = (shape.rows + rows_of_block - 1) / rows_of_block;
   constexpr int kShare = 2;  // of the threads that a multiprocessor holds, half
   const std::int64_t resident =
@@ -255,7 +257,9 @@ int blocks_with_registers(const Kernel& kernel, const Target& target, const Redu
   return int{schedule.peeled};
 }
 
-bool one_sweep(const Kernel& kernel, bool online) { return rounds_of(kernel, online).sweeps.size() == 1; }
+bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {
+  return rounds_of(kernel, shared).sweeps.size() == 1;
+}
 
 bool streams_past(const Kernel& kernel, const Target& target, bool one_read, int most_percent) {
   if (stores_elements(kernel) || !one_read) return false;
@@ -269,17 +273,21 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   choose_team(schedule, kernel, target, shape);
   const bool online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
-  if (online) choose_online_threads(schedule, shape, rounds_of(kernel, true).sweeps.size() > 1, wide);
+  if (online) choose_online_threads(schedule, shape, rounds_of(kernel, {.online = true}).sweeps.size() > 1, wide);
   // More is computed of each element, or of vectors that may end early, than registers are left for.
   const bool half = online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
   const int width = schedule.vector * (half ? 2 : 1) * (online && wide ? 2 : 1);
   int unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
   const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
-  if (schedule.team.mapping == RowMapping::block)
-    schedule.cut = in_parts(choose_splits(kernel, target, shape, 1, 2 * step * unroll, schedule.team.threads),
-                            finishing_team(kernel));
+  const bool of_block = schedule.team.mapping == RowMapping::block;
+  const bool moments = target.may.moments && of_block && unroll > 1 && find_moments(kernel).has_value();
+  const SharedSweeps shared{.online = online, .moments = moments};
+  const int turns = online || moments ? kTurnsOfSharedPart : kTurnsOfPart;
+  if (of_block && one_sweep(kernel, shared))
+    schedule.cut =
+        in_parts(choose_splits(target, shape, 1, turns * step * unroll, schedule.team.threads), finishing_team(kernel));
   schedule.cache.streaming_loads =
-      schedule.vector > 1 && streams_past(kernel, target, one_sweep(kernel, online), kMostStreamedPercent);
+      schedule.vector > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
       std::holds_alternative<WholeRows>(schedule.cut)) {
     // A thread has two vectors: with one, a block waits for its sum as long as for its row (a product with a vector,
@@ -291,7 +299,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
                              : std::min(unroll, many ? 1 : 2);
   }
-  schedule.keep = Reread{online, unroll};
+  schedule.keep = Reread{online, unroll, moments && unroll > 1};
   return schedule;
 }
 

@@ -81,7 +81,7 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
         reread(other).unroll = unroll;
         result.push_back(other);
       }
-  const bool may_split = rounds_of(kernel, is_online(chosen)).sweeps.size() == 1 && !is_online(chosen);
+  const bool splits_rows = may_split(rounds_of(kernel, shared_of(chosen)));
   for (const int threads : {chosen.team.threads / 2, chosen.team.threads, 2 * chosen.team.threads})
     for (const int unroll : {unroll_of(chosen) / 2, unroll_of(chosen), 2 * unroll_of(chosen)}) {
       ReduceSchedule other = chosen;
@@ -90,7 +90,7 @@ std::vector<ReduceSchedule> streamed_rows(const Kernel& kernel, const ReduceSche
       const int least = chosen.team.mapping == RowMapping::column ? std::max(32, chosen.team.columns) : 32;
       if (threads < least || threads > kMostThreads) continue;
       result.push_back(other);
-      if (!may_split || parts_of(chosen) == 1) continue;
+      if (!splits_rows || parts_of(chosen) == 1) continue;
       for (const int splits : {parts_of(chosen) / 4, parts_of(chosen) / 2, 2 * parts_of(chosen)}) {
         set_parts(other, splits);
         if (splits > 0) result.push_back(other);
@@ -224,6 +224,10 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   append(held_columns(kernel, target, chosen));
   if (!holds_rows(chosen) && chosen.team.mapping != RowMapping::thread && chosen.team.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
+  if (has_moments(chosen)) {
+    result.push_back(chosen);
+    reread(result.back()).moments = false;
+  }
   if (is_online(chosen) && shape_of(kernel).length <= kMostThreads * kMostHeldElements)
     append(held_rows(kernel, chosen));
   if (chosen.team.mapping == RowMapping::column && chosen.peeled) {

@@ -27,7 +27,7 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   schedule.peeled = true;
   schedule.vector = static_cast<int>(16 / widest_of(kernel));
   schedule.keep = Reread{.unroll = 8};
-  schedule.cache.streaming_loads = streams_past(kernel, target, one_sweep(kernel, false), kMostStreamedPercent);
+  schedule.cache.streaming_loads = streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
   if (schedule.vector < 2 || column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
@@ -57,7 +57,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
   schedule.cache.streaming_loads =
-      usable > 1 && streams_past(kernel, target, one_sweep(kernel, false), kMostStreamedPercent);
+      usable > 1 && streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
   const bool reread = rereads(kernel);  // no block can leave a part of a row to another
@@ -72,9 +72,10 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
   if (rounds_of(kernel).sweeps.size() > 1) unroll = std::min(unroll, kMostUnrolled);
   schedule.keep = Reread{.unroll = unroll};
-  schedule.cut = in_parts(choose_splits(kernel, target, shape, schedule.team.columns * schedule.vector,
-                                        2 * team * unroll, schedule.team.threads),
-                          finishing_team(kernel));
+  if (one_sweep(kernel, {}))
+    schedule.cut = in_parts(
+        choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, schedule.team.threads),
+        finishing_team(kernel));
   return schedule;
 }
 

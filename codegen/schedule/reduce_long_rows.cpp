@@ -50,7 +50,7 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
   if (!target.may.clusters || !target.may.hold_rows || chosen.team.mapping != RowMapping::block || holds_rows(chosen) ||
       !shape.known)
     return std::nullopt;
-  if (rounds_of(kernel, is_online(chosen)).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
+  if (rounds_of(kernel, shared_of(chosen)).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
   ReduceSchedule schedule = chosen;
   schedule.team.threads = kMostThreads;
   schedule.keep = Reread{};
@@ -90,7 +90,9 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
 }
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  if (rounds_of(kernel, find_online(kernel).has_value()).sweeps.size() < 2 || widest_of(kernel) > 4)
+  if (rounds_of(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)}).sweeps.size() <
+          2 ||
+      widest_of(kernel) > 4)
     return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
     auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);

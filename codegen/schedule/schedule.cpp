@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/rounds.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/schedule/choices.h"
 #include "ir/graph/check.h"
@@ -53,7 +54,8 @@ bool respects_structure(const Schedule& schedule, const Features& may) {
   const auto* reduce = std::get_if<ReduceSchedule>(&schedule);
   if (reduce == nullptr) return true;
   const PersistentBlocks* persistent = persistent_blocks(*reduce);
-  return (may.online || !is_online(*reduce)) && (may.clusters || reduce->team.cluster == 1) &&
+  return (may.online || !is_online(*reduce)) && (may.moments || !has_moments(*reduce)) &&
+         (may.clusters || reduce->team.cluster == 1) &&
          (may.bulk_copies || persistent == nullptr || !persistent->bulk) &&
          (may.hold_rows || std::holds_alternative<Reread>(reduce->keep) || persistent != nullptr);
 }
@@ -132,6 +134,15 @@ int shared_elements(const ReduceSchedule& schedule) {
 bool is_online(const ReduceSchedule& schedule) {
   const auto* reread = std::get_if<Reread>(&schedule.keep);
   return reread != nullptr && reread->online;
+}
+
+bool has_moments(const ReduceSchedule& schedule) {
+  const auto* reread = std::get_if<Reread>(&schedule.keep);
+  return reread != nullptr && reread->moments;
+}
+
+SharedSweeps shared_of(const ReduceSchedule& schedule) {
+  return {.online = is_online(schedule), .moments = has_moments(schedule)};
 }
 
 int unroll_of(const ReduceSchedule& schedule) {

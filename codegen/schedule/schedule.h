@@ -15,6 +15,7 @@
 namespace tenon::codegen {
 
 struct Kernel;
+struct SharedSweeps;
 
 /// What is asked of the caches. Hints: no result depends on them, and no other field.
 struct CachePolicy {
@@ -74,8 +75,9 @@ struct RowTeam {
 
 /// Each sweep reads the row again.
 struct Reread {
-  bool online = false;  ///< a maximum and the exponentials shifted by it are summed in one sweep, rescaled
-  int unroll = 1;       ///< CUDA: steps of the loop over a row whose loads are in flight together
+  bool online = false;   ///< a maximum and the exponentials shifted by it are summed in one sweep, rescaled
+  int unroll = 1;        ///< CUDA: steps of the loop over a row whose loads are in flight together
+  bool moments = false;  ///< CUDA: a mean and the squares around it are summed in one sweep, tile by tile
 
   bool operator==(const Reread&) const = default;
 };
@@ -160,6 +162,9 @@ int held_elements(const ReduceSchedule& schedule);
 int shared_elements(const ReduceSchedule& schedule);
 /// Of a row that is read again; else false and 1.
 bool is_online(const ReduceSchedule& schedule);
+bool has_moments(const ReduceSchedule& schedule);
+/// What shares a sweep with what it depends on (codegen/analysis/rounds.h).
+SharedSweeps shared_of(const ReduceSchedule& schedule);
 int unroll_of(const ReduceSchedule& schedule);
 /// Who combines the parts of a row.
 RowMapping finish_of(const ReduceSchedule& schedule);

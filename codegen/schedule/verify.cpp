@@ -121,6 +121,8 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
     return "a loop takes 1 to 16 steps at once";
   if (reread != nullptr && reread->online && (column || !find_online(kernel)))
     return "no maximum and sum of a row share a sweep";
+  if (reread != nullptr && reread->moments && (column || reread->unroll == 1 || !find_moments(kernel)))
+    return "no mean and squares of a row share a sweep of tiles";
   return {};
 }
 
@@ -143,7 +145,7 @@ Reason verify_splits(const ReduceSchedule& schedule, const Kernel& kernel) {
   const std::int64_t turn = std::int64_t{team_size(schedule)} * schedule.vector * unroll_of(schedule);
   if (parts_of(schedule) * turn > kMostOfTurn) return "a turn of all parts is an offset of 31 bits";
   if (schedule.team.cluster > 1 || !std::holds_alternative<Reread>(schedule.keep) ||
-      !may_split(rounds_of(kernel, is_online(schedule))))
+      !may_split(rounds_of(kernel, shared_of(schedule))))
     return "only rows that one sweep reads can be split";
   return {};
 }
@@ -222,6 +224,7 @@ Reason verify_cpu(const ReduceSchedule& schedule, const Kernel& kernel) {
   const bool column = mapping == RowMapping::column || kept == kernel.axes.size();
   if (is_online(schedule) && (column || !shares_the_only_sweep(kernel)))
     return "no maximum and sum of a row share a sweep";
+  if (has_moments(schedule)) return "a mean and squares share a sweep on CUDA";
   if (std::holds_alternative<InBuffer>(schedule.keep) && (column || !may_keep_dear_values(kernel)))
     return "a buffer is for rows that lie along the innermost axis";
   if (std::holds_alternative<Splits>(schedule.cut) &&

@@ -99,6 +99,22 @@ TEST(CudaLongSums, OfExponentialsInTheSweepOfTheirMaximum) {
               3e-6);
 }
 
+// Around a mean that is a thousand deviations away.
+TEST(CudaLongSums, OfSquaresInTheSweepOfTheirMean) {
+  const char* variance = R"(graph g(x: f32[1, 240000]) {
+    odd = equal(mod(iota(shape=[240000], dtype=i32), 2), 1)
+    y = var(where(odd, add(x, 1000.0), add(x, 1002.0)), axis=1)
+    return y
+  })";
+  for (const int splits : {1, 2})
+    EXPECT_LT(worst_error(variance, 1.0,
+                          [&](Kernel& kernel) {
+                            with(RowMapping::block, 32, 4, 4, splits)(kernel);
+                            reread(std::get<ReduceSchedule>(kernel.schedule)).moments = true;
+                          }),
+              2e-6);
+}
+
 // Blocks of the depth have 512 terms.
 TEST(CudaLongSums, OfProducts) {
   const auto as_planned = [](Kernel&) {};

@@ -322,6 +322,61 @@ TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
   expect_right("graph g(x: f64[8, 1], i: i64[rows]) { y = log_softmax(take(x, i, axis=1)); return y }", {{"rows", 64}});
 }
 
+// Parts of which one has nothing but -inf are combined with others.
+TEST(CudaReduceNumerics, ExponentialsOfPartsAreBroughtToTheRowsMaximum) {
+  for (const RowMapping finish : {RowMapping::thread, RowMapping::warp, RowMapping::block}) {
+    const auto parts = [finish](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.keep = Reread{.online = true, .unroll = 2};
+      schedule.cut = in_parts(3, finish);
+    };
+    expect_right("graph g(x: f32[3, 1003]) { y = logsumexp(x, axis=1); return y }", {}, parts);
+    expect_right("graph g(x: f64[2, 5, 203]) { y = logsumexp(x, axis=[1, 2]); return y }", {}, parts);
+    const CudaKernel run = expect_right(
+        "graph g(x: f32[3, 1000]) {\n  i = iota(shape=[3, 1000], axis=1, dtype=i32)\n"
+        "  y = logsumexp(where(greater(i, 500), x, -inf), axis=1)\n  m = max(x, axis=1)\n  return y, m\n}",
+        {}, parts);
+    EXPECT_FALSE(run.source.finish_entry.empty());
+    test::expect_compiles_everywhere(run.source);
+  }
+}
+
+// Around a mean of nothing, of ten and of a thousand deviations; of rows in pieces, peeled ones, parts.
+TEST(CudaReduceNumerics, SquaresAroundAMeanAreSummedInItsSweep) {
+  const auto moments = [](int unroll, int parts, RowMapping mapping = RowMapping::block) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team.mapping = mapping;
+      schedule.keep = Reread{.unroll = unroll, .moments = true};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+  };
+  for (const char* offset : {"0.0", "10.0", "1000.0"})
+    for (const char* shape : {"[3, 600]", "[3, 1003]", "[2, 3, 260]", "[2, 7, 29]"})
+      for (const auto& [unroll, parts] : {std::pair{2, 1}, {4, 1}, {4, 3}}) {
+        const std::string axes = std::string(shape).size() > 9 ? "[1, 2]" : "1";
+        const std::string x = std::string("graph g(x: f32") + shape + ") {\n  z = add(x, " + offset + ")\n";
+        expect_right(x + "  v = var(z, axis=" + axes + ")\n  m = mean(z, axis=" + axes + ")\n  return v, m\n}", {},
+                     moments(unroll, parts));
+        if (parts > 1) continue;
+        expect_right(x + "  y = layer_norm(z, axis=" + axes + ")\n  return y\n}", {}, moments(unroll, parts));
+      }
+  expect_right("graph g(x: f32[70, 100]) { y = layer_norm(x); return y }", {}, moments(2, 1, RowMapping::warp));
+  expect_right("graph g(x: f32[70, 100]) { y = layer_norm(x); return y }", {}, moments(2, 1, RowMapping::thread));
+  const CudaKernel run = expect_right(
+      "graph g(x: bf16[3, 1000]) { v = var(x, axis=1); s = max(x, axis=1); l = sum(abs(x), axis=1); return v, s, l }",
+      {}, moments(4, 3));
+  EXPECT_FALSE(run.source.finish_entry.empty());
+  test::expect_compiles_everywhere(run.source);
+}
+
+// Where all squares cancel, nothing is below 0.
+TEST(CudaReduceNumerics, TheVarianceOfEqualElementsIsNought) {
+  const auto moments = [](Kernel& kernel) { by_blocks(kernel).keep = Reread{.unroll = 2, .moments = true}; };
+  expect_right("graph g(x: f32[3, 1000]) { y = sqrt(var(add(mul(floor(x), 0.0), 7.0), axis=1)); return y }", {},
+               moments);
+}
+
 TEST(CudaReduceNumerics, WideOffsetsGiveTheSame) {
   expect_right("graph g(x: f32[rows, 100]) { y = softmax(x); a = argmax(x, axis=1); return y, a }", {{"rows", 3}},
                [](Kernel& kernel) { kernel.wide_index = true; });

@@ -65,7 +65,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_f8, "
       "split_depth, split_f32, pair_products, packing, calibration, plans, streaming, "
       "online, "
-      "contraction, hold_rows, product_bounds, block_mask, clusters, dependent_launch, keep_reads, bulk_copies, "
+      "contraction, hold_rows, product_bounds, block_mask, clusters, dependent_launch, keep_reads, bulk_copies, moments, "
       "read_ahead, wgmma, "
       "narrow, "
       "interleave, "

@@ -51,7 +51,8 @@ void ColumnSums::emit_parts(const std::string& condition, const std::string& row
   for (std::size_t slot = 0; slot < reduces_.size(); ++slot) {
     const std::string all = collected(reduces_[slot]);
     out_.open_if(condition);
-    for_each_column(partial_statement(rows_, slot, row + " + j", all + "[j]"));
+    for_each_column(
+        partial_statement(rows_, slot, row + " + j", combination(rows_.kernel, reduces_[slot]).type, all + "[j]"));
     out_.close_if(condition);
   }
 }

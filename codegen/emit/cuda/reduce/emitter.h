@@ -1,6 +1,6 @@
-// Writes one Reduce kernel whose rows are shared by the threads of a team. reduce.cpp has the sweeps, persistent.cpp
-// the blocks that walk over many rows, ring.cpp the rows that these have in flight, held.cpp what a row keeps from one
-// sweep to the next.
+// Writes one Reduce kernel whose rows are shared by the threads of a team. reduce.cpp has the sweeps, shared_sweep.cpp
+// what shares one with a reduction that it depends on, persistent.cpp the blocks that walk over many rows, ring.cpp the
+// rows that these have in flight, held.cpp what a row keeps from one sweep to the next.
 #pragma once
 
 #include <string>
@@ -33,15 +33,30 @@ class ReduceEmitter {
   // The sums of a sweep that are cut in blocks (long_sums.h). t<id> is the sum of the blocks so far; where the sum is
   // online, at<id> is the shift that t<id> has.
   std::vector<InstrId> blocked_sums(const Sweep& sweep) const;
+  std::vector<InstrId> blocked_reduces(const Sweep& sweep) const;  // without the online one
   void declare_blocks(const Sweep& sweep);
   void end_block(const Sweep& sweep);
   void add_blocks(const std::vector<InstrId>& sums);
   // The row's result, or this part's share of it in scratch.
   void emit_collected(InstrId id, std::size_t slot);
+  // This part's `value`, in scratch.
+  void save_part(std::size_t slot, const std::string& type, const std::string& value);
+
+  // ---- reductions that share a sweep (shared_sweep.cpp) ----
+
   // Rescales the sum so far to the maximum so far, then adds the elements just read. In this scope the maximum so far
   // has the name of the maximum. `again`: a loop of its own goes over the elements.
   void emit_online_points(const Online& online, const Points& first, bool again);
-  void emit_online_result(const Online& online);
+  void emit_online_result(const Sweep& sweep);
+  // Moments: a<sum> and a<squares> are a tile's own, n<squares> its number of elements; t<sum> and t<squares>, of x and
+  // of x², are those of all tiles so far, in double.
+  void declare_moments(const Moments& moments);
+  void count_points(const Moments& moments);
+  // The tile's mean has the name of the mean, while a loop goes over the elements again.
+  void emit_tile_moments(const Moments& moments, const Points& first);
+  void emit_edge_moments(const Moments& moments);
+  void add_tile(const Moments& moments);
+  void emit_moments_result(const Sweep& sweep);
 
   // ---- persistent blocks (persistent.cpp) ----
 

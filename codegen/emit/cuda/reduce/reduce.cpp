@@ -81,6 +81,7 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
     const Combination how = combination(kernel_, id);
     out_.line(fmt::format("{} a{} = {};", how.type, id, how.identity));
   }
+  if (sweep.moments) declare_moments(*sweep.moments);
   if (sweep.online) {
     const std::string type = value_type(kernel_.instr(sweep.online->sum).dtype);
     out_.line(fmt::format("{} a{} = 0;", type, sweep.online->sum));
@@ -88,18 +89,20 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
   }
   declare_blocks(sweep);
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
-  add_blocks(long_sums(rows_, sweep.reduces, team_.size));
+  add_blocks(blocked_reduces(sweep));
   if (persistent_ != nullptr) {
     emit_collected_together(number);
   } else {
-    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) emit_collected(sweep.reduces[slot], slot);
+    for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot)
+      if (!sweep.moments || sweep.moments->sum != sweep.reduces[slot]) emit_collected(sweep.reduces[slot], slot);
   }
-  if (sweep.online) emit_online_result(*sweep.online);
+  if (sweep.online) emit_online_result(sweep);
+  if (sweep.moments) emit_moments_result(sweep);
 }
 
 void ReduceEmitter::emit_elements(std::size_t number) {
   const Sweep& sweep = rows_.rounds.sweeps[number];
-  const bool again = sweep.online && walk_.chunks() > 0;
+  const bool again = (sweep.online || sweep.moments) && walk_.chunks() > 0;  // a loop of its own behind the first
   Points points = points_of(sweep, walk_.tiled() ? plain_loads(sweep.instrs) : held_in(number));
   for (const Held& held : held_)
     if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load)
@@ -108,15 +111,18 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (blocks) walk_.open_blocks();
   if (walk_.tiled()) {
     walk_.open_tile();
+    if (sweep.moments) out_.line(fmt::format("int n{} = 0;", sweep.moments->squares));
     emit_loads(points.registers.held);
   }
   if (!shared_.empty()) emit_shared_points(points);
   if (shared_.empty() || walk_.chunks() > 0) {
     const int opened = walk_.open_elements();
     emit_points(out_, kernel_, points);
+    if (sweep.moments) count_points(*sweep.moments);
     if (again) walk_.close(opened);
     if (sweep.online) emit_online_points(*sweep.online, points, again);
     if (!again) walk_.close(opened);
+    if (sweep.moments) emit_tile_moments(*sweep.moments, points);
   }
   if (walk_.tiled()) out_.close();
   if (blocks) {
@@ -129,13 +135,21 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (!holds_rows(schedule_)) edge.registers.held = edges_;
   emit_points(out_, kernel_, edge);
   if (sweep.online) emit_online_points(*sweep.online, edge, false);
+  if (sweep.moments) emit_edge_moments(*sweep.moments);
   out_.close();
 }
 
-std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
+std::vector<InstrId> ReduceEmitter::blocked_reduces(const Sweep& sweep) const {
   std::vector<InstrId> reduces = sweep.reduces;
-  if (sweep.online) reduces.push_back(sweep.online->sum);
+  if (sweep.moments) reduces.erase(std::find(reduces.begin(), reduces.end(), sweep.moments->sum));
   return persistent_ != nullptr ? std::vector<InstrId>{} : long_sums(rows_, reduces, team_.size);
+}
+
+std::vector<InstrId> ReduceEmitter::blocked_sums(const Sweep& sweep) const {
+  std::vector<InstrId> sums = blocked_reduces(sweep);
+  if (sweep.online && persistent_ == nullptr)
+    for (InstrId id : long_sums(rows_, {sweep.online->sum}, team_.size)) sums.push_back(id);
+  return sums;
 }
 
 void ReduceEmitter::declare_blocks(const Sweep& sweep) {
@@ -165,43 +179,14 @@ void ReduceEmitter::emit_collected(InstrId id, std::size_t slot) {
   const std::string all = collected(rows_, team_, id);
   if (parts_of(schedule_) == 1) return emit_result(out_, rows_, id, all);
   out_.line(fmt::format("const {} p{} = {};", combination(kernel_, id).type, id, all));
+  save_part(slot, combination(kernel_, id).type, fmt::format("p{}", id));
+}
+
+void ReduceEmitter::save_part(std::size_t slot, const std::string& type, const std::string& value) {
   const std::string condition = row_condition(rows_, team_);
   out_.open_if(condition);
-  out_.line(partial_statement(rows_, slot, "row", fmt::format("p{}", id)));
+  out_.line(partial_statement(rows_, slot, "row", type, value));
   out_.close_if(condition);
-}
-
-void ReduceEmitter::emit_online_points(const Online& online, const Points& first, bool again) {
-  Points points = first;
-  points.instrs = online.instrs;
-  points.stores.clear();
-  points.accumulators.reduces = {online.sum};
-  if (!again) {
-    for (InstrId id : plain_loads(first.instrs))  // in x<id> from the same step
-      if (first.lanes.vector > 1 && width_of(kernel_, kernel_.instr(id).access, first.lanes) != 0)
-        points.registers.held.push_back(id);
-    points.registers.index.clear();
-  }
-  out_.open("{");
-  out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),
-            "so far");
-  define(out_, rows_, online.shift_instrs);
-  out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
-  out_.line(fmt::format("shift{} = v{};", online.sum, online.shift));
-  const int opened = again ? walk_.open_elements() : 0;
-  emit_points(out_, kernel_, points);
-  walk_.close(opened);
-  out_.close();
-}
-
-void ReduceEmitter::emit_online_result(const Online& online) {
-  define(out_, rows_, online.shift_instrs);
-  out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
-  for (InstrId id : long_sums(rows_, {online.sum}, team_.size)) {
-    out_.line(fmt::format("t{0} = rescaled(t{0}, at{0}, v{1});", id, online.shift));
-    add_blocks({id});
-  }
-  emit_result(out_, rows_, online.sum, collected(rows_, team_, online.sum));
 }
 
 Source emit_reduce(const Kernel& kernel, const Target& target) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/analysis/row_shape.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/definitions.h"
@@ -13,6 +15,7 @@ namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int kPartialBytes = 16;  // at most, of an accumulator
+constexpr const char* kAddDoubles = "[](double a, double b) { return a + b; }";
 
 std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
   return scratch_parts(rows, rows.count, parts_of(rows.schedule), slot, type);
@@ -63,7 +66,7 @@ Team team_of(const ReduceSchedule& s) {
 Rows::Rows(const Kernel& the_kernel)
     : kernel(the_kernel),
       schedule(std::get<ReduceSchedule>(kernel.schedule)),
-      rounds(rounds_of(kernel, is_online(schedule))),
+      rounds(rounds_of(kernel, shared_of(schedule))),
       names(names_of(kernel)) {
   while (kept < kernel.axes.size() && !kernel.axes[kept].reduced) ++kept;
   count = extent_of(kernel, 0, kept);
@@ -125,6 +128,11 @@ std::string collected(const Rows& rows, const Team& team, InstrId id) {
   return fmt::format("{}(a{}, {})", team.collect, id, combination(rows.kernel, id).function);
 }
 
+std::string collected_double(const Team& team, const std::string& value) {
+  if (team.collect.empty()) return value;
+  return fmt::format("{}({}, {})", team.collect, value, kAddDoubles);
+}
+
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs) {
   define(out, rows.kernel, instrs, rows.names);
 }
@@ -134,6 +142,15 @@ void emit_result(Writer& out, const Rows& rows, InstrId id, const std::string& a
   const bool is_arg = combination(rows.kernel, id).is_arg;
   out.line(fmt::format("const {} v{} = {}{};", value_type(instr.dtype), id, accumulated, is_arg ? ".index" : ""),
            comment(instr));
+}
+
+void emit_moments(Writer& out, const Rows& rows, const Moments& moments, const std::string& name) {
+  const auto line = [&](InstrId id, const std::string& value) {
+    out.line(fmt::format("const float v{} = {};", id, value), comment(rows.kernel.instr(id)));
+  };
+  line(moments.sum, fmt::format("(float){}{}", name, moments.sum));
+  line(moments.squares, fmt::format("squares_around_mean({0}{1}, {0}{2}, {3})", name, moments.squares, moments.sum,
+                                    dim_text(rows.length, rows.names)));
 }
 
 void emit_row_stores(Writer& out, const Rows& rows, const Team& team) {
@@ -157,12 +174,79 @@ std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::si
   return fmt::format("({}*)(scratch + {})", type, dim_text(scratch_bytes(count, parts, slot), rows.names));
 }
 
-std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value) {
-  const std::string type = combination(rows.kernel, rows.rounds.sweeps[0].reduces[slot]).type;
+std::size_t slot_of_online(const Sweep& sweep) { return sweep.reduces.size(); }
+
+std::size_t slot_of_sum(const Sweep& sweep) {
+  return static_cast<std::size_t>(std::find(sweep.reduces.begin(), sweep.reduces.end(), sweep.moments->sum) -
+                                  sweep.reduces.begin());
+}
+
+std::size_t slot_of_squares(const Sweep& sweep) { return sweep.reduces.size() + (sweep.online ? 1 : 0); }
+
+std::size_t slots_of(const Sweep& sweep) {
+  return sweep.reduces.size() + (sweep.online ? 1 : 0) + (sweep.moments ? 1 : 0);
+}
+
+std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& type,
+                              const std::string& value) {
   const std::string at =
       rows.kept == 0 ? "part" : fmt::format("part * {} + {}", parenthesized(dim_text(rows.count, rows.names)), row);
   return fmt::format("({})[{}] = {};", partials(rows, slot, type), at, value);
 }
+
+namespace {
+
+// The writing of a second function.
+struct Finishing {
+  Writer& out;
+  const Rows& rows;
+  const Team& team;
+
+  std::string first() const { return team.size == 1 ? "0" : "member"; }
+  std::string count() const { return dim_text(rows.count, rows.names); }
+  std::string parts(std::size_t slot, const std::string& type) const {
+    return fmt::format("{}{}", partials(rows, slot, type), rows.kept == 0 ? "" : " + row");
+  }
+
+  void combine(const std::string& type, const std::string& name, std::size_t slot, const std::string& identity,
+               const std::string& function) const {
+    out.line(fmt::format("{} {} = combine_parts<{}, {}>({}, {}, {}, {}, {});", type, name, parts_of(rows.schedule),
+                         team.size, parts(slot, type), count(), first(), identity, function));
+  }
+
+  // Each part's sum has the shift of the part's own maximum.
+  void online(const Sweep& sweep) const {
+    const Online& online = *sweep.online;
+    const std::string type = value_type(rows.kernel.instr(online.sum).dtype);
+    const std::string maximum = value_type(rows.kernel.instr(online.maximum).dtype);
+    const auto slot = static_cast<std::size_t>(std::find(sweep.reduces.begin(), sweep.reduces.end(), online.maximum) -
+                                               sweep.reduces.begin());
+    define(out, rows, online.shift_instrs);
+    out.line(fmt::format("const {} shift{} = v{};", type, online.sum, online.shift));
+    out.line(fmt::format("{} a{} = 0;", type, online.sum));
+    out.open(fmt::format("for (int part = {}; part < {}; part += {}) {{", first(), parts_of(rows.schedule), team.size));
+    out.line(fmt::format("const {} v{} = ({})[part * (i64){}];", maximum, online.maximum, parts(slot, maximum),
+                         parenthesized(count())));
+    define(out, rows, online.shift_instrs);
+    out.line(fmt::format("a{0} += rescaled(({1})[part * (i64){2}], v{3}, shift{0});", online.sum,
+                         parts(slot_of_online(sweep), type), parenthesized(count()), online.shift));
+    out.close();
+    emit_result(out, rows, online.sum, collected(rows, team, online.sum));
+  }
+
+  void moments(const Sweep& sweep) const {
+    const Moments& moments = *sweep.moments;
+    const auto sum = [&](InstrId id, std::size_t slot) {
+      combine("double", fmt::format("t{}", id), slot, "0.0", kAddDoubles);
+      out.line(fmt::format("const double p{} = {};", id, collected_double(team, fmt::format("t{}", id))));
+    };
+    sum(moments.sum, slot_of_sum(sweep));
+    sum(moments.squares, slot_of_squares(sweep));
+    emit_moments(out, rows, moments, "p");
+  }
+};
+
+}  // namespace
 
 Finisher finisher(const Rows& rows, const Target& target) {
   Finisher result;
@@ -170,20 +254,21 @@ Finisher finisher(const Rows& rows, const Target& target) {
   const Sweep& sweep = rows.rounds.sweeps[0];
   result.block = kFinishingThreads;
   result.grid = blocks_of(rows.count, team.rows);
-  result.scratch_bytes = scratch_bytes(rows.count, parts_of(rows.schedule), sweep.reduces.size());
+  result.scratch_bytes = scratch_bytes(rows.count, parts_of(rows.schedule), slots_of(sweep));
   Writer& out = result.body;
+  const Finishing finishing{out, rows, team};
   join_stream(out, target);
   emit_row(out, rows, team, 1);
   define(out, rows, sweep.before);
-  const std::string count = dim_text(rows.count, rows.names);
   for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot) {
     const InstrId id = sweep.reduces[slot];
+    if (sweep.moments && sweep.moments->sum == id) continue;
     const Combination how = combination(rows.kernel, id);
-    out.line(fmt::format("{} a{} = combine_parts<{}, {}>({}{}, {}, {}, {}, {});", how.type, id, parts_of(rows.schedule),
-                         team.size, partials(rows, slot, how.type), rows.kept == 0 ? "" : " + row", count,
-                         team.size == 1 ? "0" : "member", how.typed_identity(), how.function));
+    finishing.combine(how.type, fmt::format("a{}", id), slot, how.typed_identity(), how.function);
     emit_result(out, rows, id, collected(rows, team, id));
   }
+  if (sweep.online) finishing.online(sweep);
+  if (sweep.moments) finishing.moments(sweep);
   define(out, rows, rows.rounds.after);
   emit_row_stores(out, rows, team);
   return result;

@@ -57,7 +57,11 @@ std::string row_condition(const Rows& rows, const Team& team);
 
 /// "reduce_lanes<8>(a3, [](float a, float b) …)": the team's accumulators a<id> combined.
 std::string collected(const Rows& rows, const Team& team, InstrId reduce);
+/// The team's doubles added up.
+std::string collected_double(const Team& team, const std::string& value);
 void define(Writer& out, const Rows& rows, const std::vector<InstrId>& instrs);
+/// The results of moments whose sums of x and of x² are `<name><id>`, in double.
+void emit_moments(Writer& out, const Rows& rows, const Moments& moments, const std::string& name);
 /// "const float v3 = a3;" for `accumulated` = "a3".
 void emit_result(Writer& out, const Rows& rows, InstrId reduce, const std::string& accumulated);
 void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
@@ -67,8 +71,14 @@ void emit_row_stores(Writer& out, const Rows& rows, const Team& team);
 std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::size_t slot, const std::string& type);
 /// Bytes of scratch for the parts of so many reductions.
 Dim scratch_bytes(const Dim& count, int parts, std::size_t reductions);
+/// The places of a sweep's reductions in scratch: `reduces`, then what shares the sweep.
+std::size_t slots_of(const Sweep& sweep);
+std::size_t slot_of_online(const Sweep& sweep);
+std::size_t slot_of_sum(const Sweep& sweep);
+std::size_t slot_of_squares(const Sweep& sweep);
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
-std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& value);
+std::string partial_statement(const Rows& rows, std::size_t slot, const std::string& row, const std::string& type,
+                              const std::string& value);
 /// The second function: combines the parts of each row in order.
 Finisher finisher(const Rows& rows, const Target& target);
 

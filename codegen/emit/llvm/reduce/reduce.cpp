@@ -216,7 +216,7 @@ void emit_rows_with_late_stores(Unit& unit, Scope& root, const RowPlan& plan, co
 Source emit_reduce(Unit& unit) {
   const Kernel& kernel = unit.kernel;
   const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
-  const Rounds rounds = rounds_of(kernel, is_online(schedule));
+  const Rounds rounds = rounds_of(kernel, shared_of(schedule));
   const RowPlan plan = plan_rows(kernel);
   if (plan.splits > 1) return emit_split(unit, plan, rounds);
   Source source;
