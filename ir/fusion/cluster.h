@@ -24,7 +24,8 @@ struct Read {
 struct Result {
   ValueId value = -1;
   Layout layout;
-  bool late = false;  ///< known only after a reduction of this cluster
+  int rounds = 0;  ///< reductions of this cluster behind it, each of which needs the sweep of the one before
+  bool late() const { return rounds > 0; }  ///< known only after a reduction of this cluster
 };
 
 struct Cluster {
@@ -41,7 +42,9 @@ struct Cluster {
   double mask_slots = 0;                    ///< map: of them, those of masks that are asked of tiles of keys
   double flops = 0;                         ///< of contractions
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
-  bool persistent = false;  ///< rows are needed again after their reduction: one block (or cluster) holds a row
+  int rounds = 0;                           ///< the most of what it reduces
+  bool shares_sweep = false;                ///< reduce: what it reduces first can share the sweep of what that needs
+  bool persistent = false;                  ///< one block (or cluster) has a row, whatever is needed of it again
   bool random = false;
   ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it
   Attention attention;
@@ -59,12 +62,13 @@ struct Context {
   const PlanOptions& options;
   Bindings typical;  ///< a value for every symbol
   std::vector<std::vector<NodeId>> users;
-  std::vector<bool> live;            ///< node: some result needs it
-  std::vector<bool> cloned;          ///< node: computed again wherever it is needed, never a kernel of its own
-  std::vector<int> pointers;         ///< value: most that whoever needs it takes, itself or what it is computed from
-  std::vector<int> depth;            ///< value: cloned nodes in turn between it and what is read for it
-  std::vector<bool> graph_output;    ///< value
-  std::vector<bool> tile_mask;       ///< value: attention kernels ask it of tiles of keys, and nothing else needs it
+  std::vector<bool> live;          ///< node: some result needs it
+  std::vector<bool> cloned;        ///< node: computed again wherever it is needed, never a kernel of its own
+  std::vector<int> pointers;       ///< value: most that whoever needs it takes, itself or what it is computed from
+  std::vector<int> depth;          ///< value: cloned nodes in turn between it and what is read for it
+  std::vector<bool> graph_output;  ///< value
+  std::vector<bool> tile_mask;     ///< value: attention kernels ask it of tiles of keys, and nothing else needs it
+  bool rows_apart = false;  ///< no kernel reads rows again where kernels apart would take less time (long_rows.h)
   std::vector<double> count, bytes;  ///< of each value, at the typical binding
 
   Context(const Graph& g, const PlanOptions& o);
@@ -132,6 +136,14 @@ Shape without_ones(const Shape& shape);
 double bytes_of(const Context& context, const Cluster& cluster, const Read& read);
 /// Whether `layout` is where the operands of a contraction are loaded, rather than where its result or its scores are.
 bool is_operand(const Cluster& cluster, const Layout& layout);
+/// Whether a sum can be taken in the sweep of the reduction that it depends on: where the target's kernels have it, of
+/// exponentials of x less its maximum, or of squares of x less its mean.
+bool shares_sweep(const Context& context, const Node& node);
+/// Sweeps over the rows of a Reduce cluster, if nothing holds them: of reductions, one after the other, and of the
+/// elements that are stored when they are known. 1 for other classes.
+int sweeps_of(const Cluster& cluster);
+/// Whether rows are needed again after their reduction.
+inline bool needs_rows_again(const Cluster& cluster) { return cluster.persistent || sweeps_of(cluster) > 1; }
 /// How often a map is evaluated that is needed at `layout` of the cluster's domain.
 double evaluations(const Context& context, const Cluster& cluster, const Layout& layout);
 /// Lane instructions of `producer`, a map, for each point at which `consumer` computes it.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/fusion/cluster.h"
+#include "ir/fusion/long_rows.h"
 #include "ir/fusion/roofline.h"
 
 namespace tenon::ir::fusion {
@@ -71,32 +72,6 @@ double load_slots(const Context& context, const Cluster& cluster) {
         slots += evaluations(context, cluster, layout) * slots_of_load(context.options.cost, cluster, layout) *
                  (asked_of_tiles(cluster, read, layout) ? kEdgeShare : 1);
   return slots;
-}
-
-double row_bytes(const Context& context, const Cluster& cluster) {
-  const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
-  double bytes = 0;
-  for (const Read& read : cluster.reads)
-    if (std::any_of(read.layouts.begin(), read.layouts.end(),
-                    [&](const Layout& layout) { return (depends_of(layout) & reduced) != 0; }))
-      bytes += bytes_of(context, cluster, read);
-  return bytes;
-}
-
-// Traffic of a kernel that needs its rows again after their reduction. One block holds a row; a longer one as many as
-// it takes, a power of two, together; what no number of blocks can hold is read by one block and read again, from the
-// cache if all rows fit there.
-double persistent_us(const Context& context, const Cluster& cluster, double bytes) {
-  const CostModel& cost = context.options.cost;
-  const double rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
-  const double again = row_bytes(context, cluster);
-  const double blocks = std::exp2(std::ceil(std::log2(std::max(1.0, again / rows / cost.row_block_bytes))));
-  const bool held = blocks <= cost.row_blocks;
-  const double reach = rows * (held ? blocks : 1) * cost.block_gb_s;
-  const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reach));
-  if (held) return us;
-  const double from = again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
-  return us + bytes_us(again, std::min(from, reach));
 }
 
 // Reductions over the kept axes leave one number for each block and element of a row, which a second function combines.
@@ -170,7 +145,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   estimate.lane_flops = cluster.lane_flops;
   estimate.slots = cluster.slots + load_slots(context, cluster);
   estimate.memory_us =
-      cluster.persistent ? persistent_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s);
+      needs_rows_again(cluster) ? rows_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s);
   estimate.compute_us = arithmetic_us(cost, estimate);
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);
@@ -216,6 +191,7 @@ CostModel cpu_cost_model(int cores) {
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded
   cost.tile_tests = false;
+  cost.online = cost.moments = false;  // where elements are stored, or several threads share a row
   cost.attend_extent = 0;
   cost.threads = count * kLanes;
   cost.block_gb_s = kCoreGbS;

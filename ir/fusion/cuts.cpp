@@ -34,7 +34,7 @@ Verdict unmerged(const Context& context, const Partition& partition, Order& orde
                         "readers and {} siblings of each at most",
                         together, apart, context.options.max_readers, context.options.max_siblings)};
   std::string why = "work would be repeated";
-  if (merged.persistent && !a.persistent && !b.persistent)
+  if (needs_rows_again(merged) && !needs_rows_again(a) && !needs_rows_again(b))
     why = fmt::format("{:.0f} rows would keep only as many blocks busy",
                       context.points(merged.domain, 0, merged.domain.kept));
   return {Rule::no_gain,

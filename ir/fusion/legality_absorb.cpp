@@ -64,6 +64,8 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.results = consumer.results;
   merged.places = consumer.places;
   merged.attention = consumer.attention;
+  merged.rounds = consumer.rounds;
+  merged.shares_sweep = consumer.shares_sweep;
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
   merged.slots = consumer.slots;
@@ -113,7 +115,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   for (const Result& result : producer.results) {
     if (!elsewhere(result.value)) continue;
     if (store == maps.end()) return different_domain(producer, consumer);
-    add_result(merged.results, {result.value, Rebase(producer.domain, consumer.domain, *store)(result.layout), false});
+    add_result(merged.results, {result.value, Rebase(producer.domain, consumer.domain, *store)(result.layout), 0});
   }
   merged.repeats = consumer.repeats + static_cast<int>(maps.size()) * (producer.repeats + producer.node_count) -
                    (maps.empty() ? 0 : producer.node_count);

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "ir/fusion/legality.h"
+#include "ir/fusion/long_rows.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -127,13 +128,13 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
   // One number for each of its rows, known at the end, or one for each element, known at once.
   const bool storable_results = std::all_of(guest.results.begin(), guest.results.end(), [&](const Result& result) {
     const bool of_rows = (depends_of(result.layout) & ~axis_bits(b, 0, b.kept)) == 0;
-    return of_rows == result.late;
+    return of_rows == result.late();
   });
   Dim length(1);
   for (int axis = a.kept; axis < a.rank(); ++axis) length = length * a.extents[static_cast<std::size_t>(axis)];
   const bool fits = context.options.mixed_order && axis_bits(a, 0, a.kept) != 0 && reduced != 0 &&
                     runs_along(a, 0, a.kept, axes, b.kept, b.rank()) && covered(image, a) == reduced &&
-                    storable_results && !guest.persistent && outer_results(guest) == 0 && length.is_constant() &&
+                    storable_results && !needs_rows_again(guest) && outer_results(guest) == 0 && length.is_constant() &&
                     reads_along_rows(host);
   if (!fits)
     return no(Rule::different_reduced_axes,
@@ -142,7 +143,7 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
                                 extents(a, a.kept, a.rank()), describe(a))
                   : fmt::format("one reduces {} of {}, the other {} of {}", extents(a, a.kept, a.rank()), describe(a),
                                 extents(b, b.kept, b.rank()), describe(b)));
-  const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late; });
+  const auto made = std::count_if(guest.results.begin(), guest.results.end(), [](const Result& r) { return r.late(); });
   const auto sums = static_cast<double>(outer_results(host) + made);
   if ((sums + 1) * static_cast<double>(length.constant()) > context.options.cost.outer_elements)
     return no(Rule::outer_elements,
@@ -192,9 +193,12 @@ Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& lay
                         describe(guest.domain), describe(host.domain)));
 }
 
-// `host` with the work of `guest` on the axes given.
+// `host` with the work of `guest` on the axes given; `behind`: rounds of the host that the guest needs the results of.
 Verdict join(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order,
-             bool late, Cluster& merged) {
+             int behind, Cluster& merged) {
+  const bool late = behind > 0;
+  const bool shares = late && guest.shares_sweep && reads_along_rows(host) && reads_along_rows(guest);
+  const auto rounds = [&](int own) { return own + behind - (shares && own > 0 ? 1 : 0); };
   merged.kernel_class = host.kernel_class;
   merged.domain = host.domain;
   merged.attention = host.attention;
@@ -208,8 +212,10 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.node_count = host.node_count + guest.node_count;
   merged.depth = host.depth + guest.depth;
   merged.repeats = host.repeats + guest.repeats;
-  merged.persistent =
-      host.persistent || guest.persistent || order == Order::mixed || (late && covers_reduced(host, axes));
+  merged.rounds = std::max(host.rounds, guest.rounds > 0 ? rounds(guest.rounds) : 0);
+  merged.shares_sweep = host.shares_sweep && (late || guest.rounds == 0 || guest.shares_sweep);
+  merged.persistent = host.persistent || guest.persistent || order == Order::mixed ||
+                      (late && host.kernel_class != KernelClass::reduce && covers_reduced(host, axes));
   merged.reads = host.reads;
   const Rebase rebase(guest.domain, host.domain, axes);
   for (const Read& read : guest.reads)
@@ -218,7 +224,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   for (const Result& result : guest.results) {
     const Layout layout = rebase(result.layout);
     if (Verdict verdict = check_place(host, guest, layout); !verdict.legal()) return verdict;
-    add_result(merged.results, {result.value, layout, result.late || late});
+    add_result(merged.results, {result.value, layout, rounds(result.rounds)});
   }
   merged.places = host.places;
   for (const Layout& place : guest.places) {
@@ -267,10 +273,11 @@ Verdict extend(const Context& context, const Cluster& producer, const Cluster& c
 
 Verdict extend_along(const Context& context, const Cluster& producer, const Cluster& consumer, const AxisMap& axes,
                      const NeededElsewhere& elsewhere, Cluster& merged) {
-  bool late = false, of_outer = false;
+  int behind = 0;
+  bool of_outer = false;
   for (const Read& read : consumer.reads)
     if (const Result* made = producer.find_result(read.value)) {
-      late = late || made->late;
+      behind = std::max(behind, made->rounds);
       of_outer = of_outer || (producer.kernel_class == KernelClass::reduce && is_outer(producer.domain, made->layout));
     }
   Order order = Order::same;
@@ -280,9 +287,11 @@ Verdict extend_along(const Context& context, const Cluster& producer, const Clus
     if (const Result* made = producer.find_result(read.value))
       if (substitute(read.layouts[0], consumer.domain, axes) != made->layout)
         return no(Rule::other_elements, fmt::format("{} is needed in another layout", name(context, read.value)));
-  if (Verdict verdict = join(context, producer, consumer, axes, order, late, merged); !verdict.legal()) return verdict;
+  if (Verdict verdict = join(context, producer, consumer, axes, order, behind, merged); !verdict.legal())
+    return verdict;
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
+  if (Verdict verdict = check_rows(context, producer, consumer, merged); !verdict.legal()) return verdict;
   return check_places(context, producer, consumer, merged);
 }
 
@@ -325,8 +334,9 @@ Verdict host_sibling(const Context& context, const Cluster& host, const Cluster&
   if (!complete(axes)) learn_the_rest(host, guest, axes);
   Order order = Order::same;
   if (Verdict verdict = check_axes(context, host, guest, axes, false, order); !verdict.legal()) return verdict;
-  if (Verdict verdict = join(context, host, guest, axes, order, false, merged); !verdict.legal()) return verdict;
+  if (Verdict verdict = join(context, host, guest, axes, order, 0, merged); !verdict.legal()) return verdict;
   for (const Result& result : host.results) add_result(merged.results, result);
+  if (Verdict verdict = check_rows(context, host, guest, merged); !verdict.legal()) return verdict;
   return check_places(context, host, guest, merged);
 }
 

@@ -10,6 +10,7 @@
 
 #include "ir/fusion/concats.h"
 #include "ir/fusion/finish.h"
+#include "ir/fusion/long_rows.h"
 #include "ir/fusion/memory.h"
 #include "ir/fusion/packing.h"
 #include "ir/fusion/products.h"
@@ -96,21 +97,33 @@ Plan make_plan(const Graph& graph, const PlanOptions& options) { return cut_into
 
 namespace {
 
-// `wide`: attention that a kernel does not hold well is one all the same; `apart_gain`: see AttentionSearch.
-Plan cut(const Graph& graph, const PlanOptions& options, bool wide, double& apart_gain) {
+// What a plan is made without, to see whether it is faster so.
+struct Without {
+  bool wide = false;  // attention that a kernel does not hold well
+  bool rows = false;  // kernels that read few long rows again
+};
+
+// What there is to be without.
+struct Found {
+  double apart_gain = 0;  // see AttentionSearch
+  bool long_rows = false;
+};
+
+Plan cut(const Graph& graph, const PlanOptions& options, const Without& without, Found& found) {
   Plan plan;
   Products products =
-      arrange_products(cut_concats(graph, static_cast<std::size_t>(options.max_pointers)), options, wide);
+      arrange_products(cut_concats(graph, static_cast<std::size_t>(options.max_pointers)), options, !without.wide);
   plan.graph = std::move(products.graph);
   plan.cost = options.cost;
   separate_outputs(plan.graph);
   Context context(plan.graph, options);
   for (ValueId value : products.stored)
     context.cloned[static_cast<std::size_t>(plan.graph.value(value).producer)] = false;
+  context.rows_apart = without.rows;
   store_meeting_views(context);
   AttentionSearch attention;
-  if (options.fuse && options.find_attention) attention = find_attention(context, wide, products.parts);
-  apart_gain = attention.apart_gain;
+  if (options.fuse && options.find_attention) attention = find_attention(context, !without.wide, products.parts);
+  found.apart_gain = attention.apart_gain;
   if (options.cost.tile_tests) find_tile_masks(context, attention);
   Partition partition = make_partition(context, seed_clusters(context, attention));
   if (options.fuse) {
@@ -119,6 +132,8 @@ Plan cut(const Graph& graph, const PlanOptions& options, bool wide, double& apar
     if (options.duplicate && keep_if_it_fits(context, partition, recompute_cheap)) merge_clusters(context, partition);
     plan.refusals = explain_cuts(context, partition);
   }
+  for (int cluster : partition.order)
+    found.long_rows = found.long_rows || are_better_apart(context, partition.at(cluster));
   const std::vector<ValueId> replaced = absorb_views(context, partition);
   std::vector<int> group_of;
   plan.groups = make_groups(context, partition, group_of);
@@ -134,22 +149,49 @@ Plan cut(const Graph& graph, const PlanOptions& options, bool wide, double& apar
   return plan;
 }
 
-}  // namespace
-
-// Scores in memory take more of it: no plan has them where that is limited, or beyond what leaves room for the rest.
-Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
-  constexpr double kMostBytes = 16e9;  // of intermediates
-  double gain = 0, none = 0;
-  Plan together = cut(graph, options, true, gain);
-  if (gain == 0 || options.max_live_bytes > 0) return together;
-  Plan apart = cut(graph, options, false, none);
-  const double one_us = predicted_us(together), apart_us = predicted_us(apart);
-  if (one_us < gain * apart_us || apart.live_bytes > kMostBytes) return together;
+// Both predictions, behind the reasons of what is apart.
+void add_times(Plan& apart, Rule rule, double one_us, double apart_us) {
   for (Refusal& refusal : apart.refusals)
-    if (refusal.rule == Rule::attention_apart)
+    if (refusal.rule == rule)
       refusal.reason +=
           fmt::format("; all kernels would take {:.1f} us with it as one, {:.1f} us without", one_us, apart_us);
+}
+
+// Scores in memory take more of it: no plan has them where that is limited, or beyond what leaves room for the rest.
+Plan without_wide(Plan together, const Graph& graph, const PlanOptions& options, Without& without, Found& found) {
+  constexpr double kMostBytes = 16e9;  // of intermediates
+  const double gain = found.apart_gain;
+  if (gain == 0 || options.max_live_bytes > 0) return together;
+  Found found_apart;
+  Plan apart = cut(graph, options, {.wide = true}, found_apart);
+  const double one_us = predicted_us(together), apart_us = predicted_us(apart);
+  if (one_us < gain * apart_us || apart.live_bytes > kMostBytes) return together;
+  add_times(apart, Rule::attention_apart, one_us, apart_us);
+  without.wide = true;
+  found = found_apart;
   return apart;
+}
+
+Plan without_long_rows(Plan together, const Graph& graph, const PlanOptions& options, Without without,
+                       const Found& found) {
+  if (!found.long_rows || !options.rows_apart || !options.fuse) return together;
+  without.rows = true;
+  Found found_apart;
+  Plan apart = cut(graph, options, without, found_apart);
+  const double one_us = predicted_us(together), apart_us = predicted_us(apart);
+  if (one_us <= apart_us || (options.max_live_bytes > 0 && apart.live_bytes > options.max_live_bytes)) return together;
+  add_times(apart, Rule::rows_apart, one_us, apart_us);
+  return apart;
+}
+
+}  // namespace
+
+Plan cut_into_groups(const Graph& graph, const PlanOptions& options) {
+  Without without;
+  Found found;
+  Plan plan = cut(graph, options, without, found);
+  plan = without_wide(std::move(plan), graph, options, without, found);
+  return without_long_rows(std::move(plan), graph, options, without, found);
 }
 
 std::vector<std::vector<int>> launched_together(const Plan& plan) {

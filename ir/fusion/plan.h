@@ -79,6 +79,8 @@ struct CostModel {
   bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
   bool tile_tests = true;           ///< whether attention kernels ask masks of whole tiles of keys
   bool product_bounds = true;       ///< whether products skip what masks of positions hide
+  bool online = true;               ///< whether kernels take a maximum and the sum that it shifts in one sweep
+  bool moments = true;              ///< and a mean and the squares around it
   double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double attend_extent = 256;      ///< depth and width up to which tensor cores take an attention; 0: there is no limit
   double attend_columns = 128;     ///< of values of 4 bytes that plain lanes mix at once; scores are computed for each
@@ -183,6 +185,7 @@ struct PlanOptions {
   bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
   bool pair_products =
       false;               ///< two products of the same rows share a kernel where one is needed at the other's points
+  bool rows_apart = true;  ///< few rows that are more than blocks hold: each sweep a kernel, where that is faster
   int max_operands = 24;   ///< pointers of one kernel that is merged of several
   int max_pointers = 128;  ///< and those that one operator takes through the views before it: beyond, some of these
                            ///< are stored, and concats of more operands are cut

@@ -86,11 +86,11 @@ void fields(auto& each, Is<TensorCores> auto& all) {
 
 void fields(auto& each, Is<CostModel> auto& all) {
   auto& [device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, gigaslots_s, tensor_tflops, depth_parts,
-         paired_products, tile_tests, product_bounds, lane_tflops, attend_extent, attend_columns, attend_rows,
+         paired_products, tile_tests, product_bounds, online, moments, lane_tflops, attend_extent, attend_columns, attend_rows,
          moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s, row_blocks, row_block_bytes,
          outer_elements, outer_blocks, tensor_cores] = all;
   each(device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, gigaslots_s, tensor_tflops, depth_parts,
-       paired_products, tile_tests, product_bounds, lane_tflops, attend_extent, attend_columns, attend_rows,
+       paired_products, tile_tests, product_bounds, online, moments, lane_tflops, attend_extent, attend_columns, attend_rows,
        moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s, row_blocks, row_block_bytes, outer_elements,
        outer_blocks, tensor_cores);
 }
@@ -101,12 +101,12 @@ void fields(auto& each, Is<Plan> auto& all) {
 }
 
 void fields(auto& each, Is<PlanOptions> auto& all) {
-  auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32,
-         pair_products, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window,
-         max_packed, max_live_bytes, typical, cost] = all;
+  auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32, pair_products,
+         rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed,
+         max_live_bytes, typical, cost] = all;
   each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32, pair_products,
-       max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed, max_live_bytes,
-       typical, cost);
+       rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed,
+       max_live_bytes, typical, cost);
 }
 
 template <typename T>

@@ -101,7 +101,7 @@ class Recompute {
       if (computed == needs.computed.end() || computed->second.size() != 1 ||
           covered(computed->second.front(), cluster.domain) != rows)
         return false;
-      results.push_back({value, computed->second.front(), true});
+      results.push_back({value, computed->second.front(), std::max(1, cluster.rounds)});
     }
     return true;
   }

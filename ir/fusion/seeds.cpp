@@ -137,10 +137,11 @@ bool complete(const Context& context, Cluster& cluster, ValueId root,
     if (kind_of(node.op) == Kind::reduce || kind_of(node.op) == Kind::contract)
       for (const Layout& layout : needs.computed[node.results[0]]) add_place(cluster.places, layout);
   }
-  cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.kernel_class != KernelClass::map});
+  cluster.rounds = cluster.kernel_class == KernelClass::map ? 0 : 1;
+  cluster.results.push_back({root, cluster.domain.kept_layout(), cluster.rounds});
   if (!attend) return needs.left > 0;
   for (ValueId row : {cluster.attention.maximum, cluster.attention.sum})
-    if (row >= 0) cluster.results.push_back({row, needs.computed.at(row).front(), true});
+    if (row >= 0) cluster.results.push_back({row, needs.computed.at(row).front(), 1});
   std::sort(cluster.results.begin(), cluster.results.end(),
             [](const Result& a, const Result& b) { return a.value < b.value; });
   return needs.left > 0;
@@ -241,6 +242,7 @@ std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch
         if (!context.cloned[static_cast<std::size_t>(inner)]) cluster.nodes.push_back(inner);
     } else {
       cluster.kernel_class = class_of(node);
+      cluster.shares_sweep = shares_sweep(context, node);
       cluster.paired = paired_operand(graph, context.options, node);
       cluster.nodes.push_back(id);
     }

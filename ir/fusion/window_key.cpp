@@ -84,15 +84,15 @@ class WindowKey {
     for (const Result& result : cluster.results) {
       value(result.value);
       layout(result.layout);
-      number(result.late);
+      number(result.rounds);
     }
     number(cluster.places.size());
     for (const Layout& place : cluster.places) layout(place);
-    for (const int count : {cluster.node_count, cluster.depth, cluster.repeats}) number(count);
+    for (const int count : {cluster.node_count, cluster.depth, cluster.repeats, cluster.rounds}) number(count);
     for (const double work :
          {cluster.slots, cluster.mask_slots, cluster.flops, cluster.tensor_flops, cluster.lane_flops})
       number(work);
-    for (const bool fact : {cluster.persistent, cluster.random}) number(fact);
+    for (const bool fact : {cluster.persistent, cluster.shares_sweep, cluster.random}) number(fact);
     value(cluster.paired);
   }
 

@@ -36,6 +36,8 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.paired_products = target.may.wgmma;
   cost.tile_tests = target.may.wgmma && target.may.block_mask;
   cost.product_bounds = target.may.product_bounds;
+  cost.online = target.may.online;
+  cost.moments = target.may.moments;
   cost.attend_extent = codegen::kAttendExtent;
   cost.attend_columns = codegen::kAttendColumns;
   cost.attend_rows = codegen::kAttendRows;

@@ -34,6 +34,7 @@ constexpr const char* kTanh = "x: f32[8192, 8192]) { y = tanh(x)";
 constexpr const char* kGelu = "x: f32[8192, 8192]) { y = gelu(x, approximate=\"tanh\")";
 constexpr const char* kSoftmax = "x: bf16[16384, 4096]) { y = softmax(x)";
 constexpr const char* kLongSoftmax = "x: f32[2048, 131072]) { y = softmax(x)";
+constexpr const char* kVariance = "x: f32[16, 4194304]) { y = reshape(var(x, axis=1), shape=[16])";
 constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
 
 struct Case {
@@ -65,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"hold_rows", false, kSoftmax, " keep=buffer "},
                       Case{"late_stores", false, kSoftmax, " late_stores "},
                       Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"online", true, kLogSumExp, " online "},
-                      Case{"online", false, kLogSumExp, " online "}),
+                      Case{"moments", true, kVariance, " moments "}, Case{"online", false, kLogSumExp, " online "}),
     [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
 
 TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {

@@ -79,9 +79,20 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
             "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
-  EXPECT_EQ(chosen("x: bf16[64, 2097152]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 online unroll=4");
   EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce team=block threads=512 vector=2 online unroll=2");
+}
+
+TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
+  EXPECT_EQ(chosen("x: f32[16, 4194304]) { y = logsumexp(x, axis=[1])"),
+            "reduce team=block threads=512 vector=4 online unroll=4 cut=splits parts=16 finish=block streaming_loads");
+  EXPECT_EQ(chosen("x: f32[16, 4194304]) { y = var(x, axis=[1])"),
+            "reduce team=block threads=512 vector=4 unroll=8 moments cut=splits parts=16 finish=block streaming_loads");
+  EXPECT_EQ(chosen("x: f32[64, 64, 262144]) { y = var(x, axis=[0, 2])"),
+            "reduce team=block threads=512 vector=4 unroll=8 moments cut=splits parts=4 finish=warp");
+  EXPECT_EQ(chosen("x: f32[896, 2097152]) { y = layer_norm(x)"),
+            "reduce team=block threads=512 vector=4 unroll=8 moments");
 }
 
 TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {

@@ -111,7 +111,9 @@ class Oracle {
   // Whether what can be merged with one can be merged with the other, as far as layouts tell.
   static bool alike(const Cluster& a, const Cluster& b) {
     const auto same_read = [](const Read& x, const Read& y) { return x.layouts == y.layouts; };
-    const auto same_result = [](const Result& x, const Result& y) { return x.layout == y.layout && x.late == y.late; };
+    const auto same_result = [](const Result& x, const Result& y) {
+      return x.layout == y.layout && x.rounds == y.rounds;
+    };
     return a.kernel_class == b.kernel_class && a.domain.extents == b.domain.extents && a.persistent == b.persistent &&
            std::equal(a.reads.begin(), a.reads.end(), b.reads.begin(), b.reads.end(), same_read) &&
            std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), same_result);

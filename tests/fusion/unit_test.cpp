@@ -197,6 +197,40 @@ TEST(Estimates, PriceProductsByWhatComputesThem) {  // as codegen/analysis/tilin
   EXPECT_DOUBLE_EQ(compute_us("f64", ""), 2 * flops / (cost.lane_tflops * 1e6));
 }
 
+// Whether 64 rows of 17 MB, or 128, are read in one kernel or in two.
+TEST(Estimates, PutFewLongRowsApartWhereThatIsFaster) {
+  const auto kernels = [](int rows, const PlanOptions& options) {
+    return make_plan(parse(fmt::format("graph g(x: f32[16, {}, 262144]) {{\n  y = sub(x, mean(x, axis=[0, 2], "
+                                       "keepdims=true))\n  return y\n}}\n",
+                                       rows)),
+                     options)
+        .groups.size();
+  };
+  PlanOptions options, wider;
+  EXPECT_EQ(kernels(64, options), 2U);
+  EXPECT_EQ(kernels(128, options), 1U);
+  wider.cost.block_gb_s *= 2;
+  EXPECT_EQ(kernels(64, wider), 1U);
+  options.rows_apart = false;
+  PlanOptions small = options;
+  small.cost.launch_us = 1e6;
+  EXPECT_EQ(kernels(64, small), 1U);
+}
+
+// A mean and the squares around it are one sweep where kernels have that, a maximum and its exponentials too.
+TEST(Estimates, CountTheSweepsThatKernelsTake) {
+  const auto kernels = [](const char* y, bool shared) {
+    PlanOptions options;
+    options.cost.online = options.cost.moments = shared;
+    return make_plan(parse(fmt::format("graph g(x: f32[16, 4194304]) {{\n  y = {}\n  return y\n}}\n", y)), options)
+        .groups.size();
+  };
+  EXPECT_EQ(kernels("var(x, axis=1)", true), 1U);
+  EXPECT_EQ(kernels("var(x, axis=1)", false), 2U);
+  EXPECT_EQ(kernels("logsumexp(x, axis=1)", true), 1U);
+  EXPECT_EQ(kernels("logsumexp(x, axis=1)", false), 2U);
+}
+
 // 4 MB rows: no cluster of blocks holds one, so that one block would read it twice; four hold one of 512 KB.
 TEST(Estimates, CreditLongRowsWithTheBlocksThatReadThem) {
   const auto plan_of = [](int rows, int columns) {

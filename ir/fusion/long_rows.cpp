@@ -1,0 +1,83 @@
+// See long_rows.h.
+#include "ir/fusion/long_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/fusion/partition.h"
+#include "ir/fusion/roofline.h"
+
+namespace tenon::ir::fusion {
+namespace {
+
+// Of what a block can draw, where one sweep waits for the one before: 35 to 41 GB/s on an H100, of rows of 4 M and of
+// rows of 64 pieces.
+constexpr double kRereadShare = 0.7;
+
+// Of reads that vary along the reduced axes.
+double row_bytes(const Context& context, const Cluster& cluster) {
+  const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
+  double bytes = 0;
+  for (const Read& read : cluster.reads)
+    if (std::any_of(read.layouts.begin(), read.layouts.end(),
+                    [&](const Layout& layout) { return (depends_of(layout) & reduced) != 0; }))
+      bytes += bytes_of(context, cluster, read);
+  return bytes;
+}
+
+// How a kernel reads the rows that it needs again.
+struct Reading {
+  double rows = 1, again = 0;  // bytes of all rows
+  double blocks = 1;           // that have a row together
+  bool held = true;
+  double reach = 0;  // GB/s of all blocks
+};
+
+Reading reading_of(const Context& context, const Cluster& cluster) {
+  const CostModel& cost = context.options.cost;
+  Reading reading;
+  reading.rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
+  reading.again = row_bytes(context, cluster);
+  reading.blocks = std::exp2(std::ceil(std::log2(std::max(1.0, reading.again / reading.rows / cost.row_block_bytes))));
+  reading.held = reading.blocks <= cost.row_blocks;
+  reading.reach = reading.rows * (reading.held ? reading.blocks : kRereadShare) * cost.block_gb_s;
+  return reading;
+}
+
+int sweeps_again(const Cluster& cluster) { return std::max(1, sweeps_of(cluster) - 1); }
+
+}  // namespace
+
+double rows_us(const Context& context, const Cluster& cluster, double bytes) {
+  const CostModel& cost = context.options.cost;
+  const Reading reading = reading_of(context, cluster);
+  const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reading.reach));
+  if (reading.held) return us;
+  const double from = reading.again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
+  return us + bytes_us(reading.again * sweeps_again(cluster), std::min(from, reading.reach));
+}
+
+bool are_better_apart(const Context& context, const Cluster& cluster) {
+  if (cluster.kernel_class != KernelClass::reduce || cluster.persistent || sweeps_of(cluster) < 2) return false;
+  const Reading reading = reading_of(context, cluster);
+  if (reading.held) return false;
+  const CostModel& cost = context.options.cost;
+  const double bytes = bytes_of(context, cluster);
+  const double apart = bytes_us(bytes + reading.again * sweeps_again(cluster), cost.bandwidth_gb_s) +
+                       cost.launch_us * sweeps_again(cluster);
+  return apart < rows_us(context, cluster, bytes);
+}
+
+Verdict check_rows(const Context& context, const Cluster& a, const Cluster& b, const Cluster& merged) {
+  if (!context.rows_apart || !are_better_apart(context, merged) || are_better_apart(context, a) ||
+      are_better_apart(context, b))
+    return {};
+  const Reading reading = reading_of(context, merged);
+  return no(Rule::rows_apart,
+            fmt::format("{:.0f} rows of {:.0f} KB are more than blocks hold, and one block would read each {} times",
+                        reading.rows, reading.again / reading.rows * 1e-3, sweeps_of(merged)));
+}
+
+}  // namespace tenon::ir::fusion
