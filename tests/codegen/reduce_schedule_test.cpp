@@ -77,6 +77,8 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
             "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4");
+  EXPECT_EQ(chosen("x: f32[4096, 393216]) { y = softmax(x)"),
+            "reduce team=block threads=1024 cluster=8 vector=4 keep=shared elements=48 shared=48 least_blocks=1");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
