@@ -113,7 +113,13 @@ def dropout_add_layer_norm(x, residual, weight, bias):
 for r, c in ((16384, 1024), (16384, 4096), (16384, 16384), (4096, 65536), (2048, 131072),
              (16384, 4095), (16384, 4097), (8192, 50257)):
     on_inputs(f"softmax_bf16_{r}x{c}", softmax, (r, c))
-on_inputs("softmax_f32_16384x16384", lambda x: torch.softmax(x, -1), (16384, 16384), dtype="f32")
+for r, c in ((16384, 16384), (16, 4194304)):
+    on_inputs(f"softmax_f32_{r}x{c}", lambda x: torch.softmax(x, -1), (r, c), dtype="f32")
+on_inputs("layernorm_f32_16x64x256x256", lambda x, weight, bias: F.layer_norm(x, x.shape[1:], weight, bias),
+          (16, 64, 256, 256), (64, 256, 256), (64, 256, 256), dtype="f32")
+on_inputs("batchnorm_f32_64x64x512x512",
+          lambda x, weight, bias: F.batch_norm(x, None, None, weight.flatten(), bias.flatten(), training=True),
+          (64, 64, 512, 512), (64, 1, 1), (64, 1, 1), dtype="f32")
 for r, c in ((16384, 4096), (32768, 1024), (16384, 4095), (16384, 4097)):
     on_inputs(f"layernorm_bf16_{r}x{c}", layer_norm, (r, c), (c,), (c,))
 for c in (4096, 4095):
