@@ -39,7 +39,8 @@ def main():
     parser.add_argument("--target", default="cuda")
     options = parser.parse_args()
     folder = pathlib.Path(__file__).parent / "cases"
-    patterns = ["cpu/*.tn"] if options.target == "cpu" else ["*.tn", "attention/*.tn", "matmul/*.tn", "models/*.tn"]
+    patterns = ["cpu/*.tn"] if options.target == "cpu" else ["*.tn", "attention/*.tn", "matmul/*.tn", "models/*.tn",
+                                                              "shapes/*.tn"]
     files = [file for pattern in patterns for file in sorted(folder.glob(pattern))]
     cases = [case for case in files if re.search(options.cases, case.stem)]
     best = {case: [math.inf, math.inf] for case in cases}

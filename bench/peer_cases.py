@@ -490,6 +490,31 @@ attention("attention_decode_lengths_bf16_16x32x8192x128", (16, 32, 1, 128), (16,
           lambda device: [same_indices(device, 3, 16, 8192)], **MASKED)
 
 
+# Single operators of many shapes (cases/shapes).
+
+def kl(p, target):
+    return F.kl_div(torch.log(p), target, reduction="batchmean")
+
+
+IMAGES = (112, 64, 512, 512)
+on_inputs("groupnorm_f32_112x64x512x512", lambda x: F.group_norm(x, 8), IMAGES, dtype="f32")
+on_inputs("instancenorm_f32_112x64x512x512", lambda x: F.instance_norm(x), IMAGES, dtype="f32")
+on_inputs("rmsnorm_f32_112x64x512x512", lambda x: x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-5), IMAGES, dtype="f32")
+on_inputs("l1norm_f32_32768x65535", lambda x: x / x.abs().mean(1, keepdim=True), (32768, 65535), dtype="f32")
+on_inputs("mse_f32_32768", F.mse_loss, *[(32768, 32768)] * 2, dtype="f32")
+on_inputs("frobenius_f32_112x64x512x512", lambda x: x / torch.norm(x), IMAGES, dtype="f32")
+for name, function in (("sum", lambda x: x.sum(1, keepdim=True)), ("max", lambda x: x.amax(1)), ("argmax", lambda x: x.argmax(1))):
+    on_inputs(f"{name}_f32_128x4096x4095", function, (128, 4096, 4095), dtype="f32")
+on_inputs("softmax_f32_4096x393216", lambda x: torch.softmax(x, -1), (4096, 393216), dtype="f32")
+on_inputs("gelu_pow_f32_8192", lambda x: 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * torch.pow(x, 3)))),
+          (8192, 8192), dtype="f32")
+
+
+@case("kl_f32_8192x16384")
+def _(device):
+    return kl, [torch.softmax(randn(device, 8192, 16384, dtype="f32"), -1) for _ in range(2)]
+
+
 # Models (cases/models).
 
 def gpt2_block(x, ln1_w, ln1_b, w_qkv, b_qkv, w_proj, b_proj, ln2_w, ln2_b, w_fc, b_fc, w_out, b_out):

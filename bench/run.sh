@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # The benchmark cases in one go on one device: the peers, Tenon, and the peers again, to see whether the device drifted.
 #     bench/run.sh BUILD_FOLDER RESULTS_FOLDER [GLOB...]
-# GLOBs pick cases by name, and 'matmul/*' those of cases/matmul, 'attention/*' attention, 'models/*' whole models (default:
-# all). From the environment: TARGET (cuda, or cpu with the cases of cases/cpu), SECONDS_EACH (0.2; time for each measurement),
-# PEERS (eager,compile,cudnn,flash,flex: the last three are for attention; max is torch.compile's max-autotune; none leaves
-# Tenon alone), BUDGET (whole seconds for all; what is not begun in time is listed).
+# GLOBs pick cases by name, and 'matmul/*' those of cases/matmul, 'attention/*' attention, 'shapes/*' single operators of many
+# shapes, 'models/*' whole models (default: all). From the environment: TARGET (cuda, or cpu with the cases of cases/cpu),
+# SECONDS_EACH (0.2; time for each measurement), PEERS (eager,compile,cudnn,flash,flex: the last three are for attention; max
+# is torch.compile's max-autotune; none leaves Tenon alone), BUDGET (whole seconds for all; what is not begun in time is
+# listed).
 # Writes tenon.json, peers-1.json and peers-2.json (where Python finds PyTorch), machine.txt, table.md, chart.svg and
 # roofline.svg. Exit code 1 when a case of Tenon's failed or left an element unwritten, or the peers' process failed.
 set -uo pipefail
 if [ $# -lt 2 ]; then
-  sed -n '2,9s/^# //p' "$0" >&2
+  sed -n '2,10s/^# //p' "$0" >&2
   exit 2
 fi
 tenon=$(cd "$1" && pwd)/bin/tenon || exit 2
@@ -29,7 +30,7 @@ picked() {  # PATH below cases/, by its name or as it is
   return 1
 }
 
-cases=() names='' files=(cases/*.tn cases/attention/*.tn cases/matmul/*.tn cases/models/*.tn)
+cases=() names='' files=(cases/*.tn cases/attention/*.tn cases/matmul/*.tn cases/models/*.tn cases/shapes/*.tn)
 [ "$target" = cpu ] && files=(cases/cpu/*.tn)
 for file in "${files[@]}"; do
   name=${file##*/}
