@@ -120,8 +120,8 @@ std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& tar
   if (chosen.team.mapping != RowMapping::column || !shape.known || !rereads(kernel) || !target.may.hold_rows)
     return result;
   if (holds_rows(chosen)) result.push_back(single_columns(kernel, target));
-  for (const int threads : {256, 512, kMostThreads})
-    for (const int columns : {8, 16, 32, 64}) {
+  for (const int threads : {128, 256, 512, kMostThreads})
+    for (const int columns : {8, 16, 32, 64, 128}) {
       ReduceSchedule other = chosen;
       other.team.threads = threads;
       other.team.columns = columns;

@@ -159,6 +159,9 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
             "least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[2048, 1025]) { y = sum(x, axis=0)"),
             "reduce team=column threads=256 vector=1 unroll=16 cut=splits parts=8 finish=warp");
+  EXPECT_EQ(chosen("x: f32[128, 4096, 1023]) { y = sum(x, axis=1)"),
+            "reduce team=column threads=1024 vector=1 unroll=4")
+      << "tall ones that fill the device, one by one";
 }
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
@@ -166,8 +169,17 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
             "reduce team=column threads=512 vector=1 keep=registers elements=32 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[64, 1024, 1000]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=2 keep=registers elements=32 least_blocks=2");
-  EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"), "reduce team=column threads=128 vector=4 unroll=2")
-      << "which the caches still have";
+  EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=256 columns=128 vector=1 keep=registers elements=4 least_blocks=4")
+      << "in long pieces of rows";
+  EXPECT_EQ(chosen("x: f32[65536, 24, 8]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=128 vector=1 keep=registers elements=6 least_blocks=8")
+      << "those of several outer elements";
+  EXPECT_EQ(chosen("x: f32[112, 64, 512, 512]) { y = rms_norm(x, axis=[1])"),
+            "reduce team=column threads=256 columns=128 vector=1 keep=registers elements=32 least_blocks=4");
+  EXPECT_EQ(chosen("x: f32[512, 64, 4095]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 least_blocks=2")
+      << "long pieces of rows that begin anywhere";
   EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=4 unroll=4")
       << "columns of a cache line, so that all processors have blocks";
