@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 namespace tenon::tools {
 namespace {
@@ -17,16 +18,43 @@ std::int64_t bytes_of(const Graph& graph, ValueId value, const Bindings& binding
   return (element_count(type.shape) * Dim(size_of(type.dtype))).evaluate(bindings);
 }
 
-// As much of an input as its users take, where all of them take parts.
-std::int64_t read_bytes(const Graph& graph, ValueId input, const std::vector<ir::NodeId>& users,
-                        const Bindings& bindings) {
-  std::int64_t taken = 0;
-  for (const ir::NodeId user : users) {
-    const Node& node = graph.node(user);
-    const bool part = node.op == Op::slice || (node.op == Op::take && node.operands[0] == input);
-    taken += bytes_of(graph, part ? node.results[0] : input, bindings);
+std::int64_t elements_of(const Graph& graph, ValueId value, const Bindings& bindings) {
+  return element_count(graph.type(value).shape).evaluate(bindings);
+}
+
+// Of the composites, those that are views.
+bool moves_elements(Op op) { return op == Op::split || op == Op::stack || op == Op::expand_dims || op == Op::squeeze; }
+
+// Of an operand, at most: what `needed` elements of a result take.
+std::int64_t taken(const Graph& graph, const Node& node, std::size_t operand, std::int64_t needed,
+                   const Bindings& bindings) {
+  const std::int64_t all = elements_of(graph, node.operands[operand], bindings);
+  if (needed == 0) return 0;
+  switch (ir::kind_of(node.op)) {
+    case ir::Kind::map: return std::min(all, needed);
+    case ir::Kind::view: return node.op == Op::take && operand == 1 ? all : std::min(all, needed);
+    case ir::Kind::reduce: return std::min(all, needed * (all / elements_of(graph, node.results[0], bindings)));
+    case ir::Kind::composite: return moves_elements(node.op) ? std::min(all, needed) : all;
+    case ir::Kind::source:
+    case ir::Kind::random:
+    case ir::Kind::contract: return all;
   }
-  return std::min(taken, bytes_of(graph, input, bindings));
+  return all;
+}
+
+// How many elements of each value the outputs depend on, at most: parts that several users take are added up.
+std::vector<std::int64_t> needed_elements(const Graph& graph, const Bindings& bindings) {
+  std::vector<std::int64_t> needed(graph.values.size(), 0);
+  const auto need = [&](ValueId value, std::int64_t more) {
+    std::int64_t& count = needed[static_cast<std::size_t>(value)];
+    count = std::min(count + more, elements_of(graph, value, bindings));
+  };
+  for (const ValueId output : graph.outputs) need(output, elements_of(graph, output, bindings));
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node)
+    for (const ValueId result : node->results)
+      for (std::size_t i = 0; i < node->operands.size(); ++i)
+        need(node->operands[i], taken(graph, *node, i, needed[static_cast<std::size_t>(result)], bindings));
+  return needed;
 }
 
 std::int64_t extent(const Graph& graph, ValueId value, int from_end, const Bindings& bindings) {
@@ -61,10 +89,10 @@ double attention_flops(const Graph& graph, const Node& node, const Bindings& bin
 }  // namespace
 
 std::int64_t unavoidable_bytes(const Graph& graph, const Bindings& bindings) {
-  const auto users = users_of(graph);
+  const std::vector<std::int64_t> needed = needed_elements(graph, bindings);
   std::int64_t bytes = 0;
   for (const ValueId input : graph.inputs)
-    bytes += read_bytes(graph, input, users[static_cast<std::size_t>(input)], bindings);
+    bytes += needed[static_cast<std::size_t>(input)] * size_of(graph.type(input).dtype);
   for (const ValueId output : std::set<ValueId>(graph.outputs.begin(), graph.outputs.end()))
     bytes += bytes_of(graph, output, bindings);
   return bytes;

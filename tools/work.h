@@ -8,8 +8,8 @@
 
 namespace tenon::tools {
 
-/// Inputs that are used and distinct outputs, each once. Of an input that is only gathered from or sliced, as much as
-/// is taken.
+/// Inputs that are used and distinct outputs, each once. Of an input that is only gathered from or sliced, behind
+/// casts, other maps and views too, as much as is taken.
 std::int64_t unavoidable_bytes(const ir::Graph& graph, const Bindings& bindings);
 
 /// Two for each multiplication of the matmuls and attentions that the user wrote; masked scores are not counted.
