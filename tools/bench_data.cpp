@@ -17,41 +17,11 @@ namespace {
 using ir::Graph;
 using ir::ValueId;
 
-// Where the integers of an input stop: the extent of the axis that they index, if they do.
-std::int64_t index_limit(const Graph& graph, ValueId input, const Bindings& bindings) {
-  constexpr std::int64_t kSmall = 10;
-  for (const ir::Node& node : graph.nodes) {
-    if (node.operands.size() < 2 || node.operands[1] != input) continue;
-    const Shape& shape = graph.type(node.operands[0]).shape;
-    const int rank = static_cast<int>(shape.size());
-    if (node.op == ir::Op::take)
-      return shape[static_cast<std::size_t>(ir::normalize_axis(node.attrs.get_or<std::int64_t>("axis", 0), rank))]
-          .evaluate(bindings);
-    if (node.op == ir::Op::cross_entropy) return shape.back().evaluate(bindings);
-  }
-  return kSmall;
-}
-
-std::string random_expression(DType dtype, std::int64_t limit) {
+std::string random_expression(DType dtype) {
   const std::string_view name = name_of(dtype);
   if (dtype == DType::bool_) return "less(random_uniform(seed, shape=[n]), 0.5)";
-  if (!is_real(dtype)) return fmt::format("cast(mul(random_uniform(seed, shape=[n]), {}.0), dtype={})", limit, name);
+  if (!is_real(dtype)) return fmt::format("cast(mul(random_uniform(seed, shape=[n]), limit), dtype={})", name);
   return fmt::format("cast(random_normal(seed, shape=[n]), dtype={})", name);
-}
-
-// Fills `to` by a graph of one kernel.
-void fill_random(const Buffer& to, std::int64_t limit, std::int64_t seed,
-                 const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
-  const std::int64_t count = bytes_of(to) / size_of(to.dtype);
-  if (count == 0) return;
-  const Graph graph = ir::parse(fmt::format("graph random(seed: i64[]) where n >= 0 {{\n  y = {}\n  return y\n}}\n",
-                                            random_expression(to.dtype, limit)));
-  const Executable executable =
-      src::make_executable(src::plan(graph, backend->target().kind, options), backend, options);
-  const Memory key = allocate(*backend, sizeof seed);
-  backend->copy_in(key.get(), &seed, sizeof seed, nullptr);
-  const Buffer in{key.get(), DType::i64, {}}, out{to.data, to.dtype, {count}};
-  executable.run({&in, 1}, {&out, 1}, {{"n", count}});
 }
 
 // Which elements of a buffer have `pattern` in every byte.
@@ -104,6 +74,44 @@ void write_file(const runtime::Backend& backend, const Buffer& buffer, const std
 
 }  // namespace
 
+std::int64_t index_limit(const Graph& graph, ValueId input, const Bindings& bindings) {
+  constexpr std::int64_t kSmall = 10;
+  for (const ir::Node& node : graph.nodes) {
+    if (node.operands.size() < 2 || node.operands[1] != input) continue;
+    const Shape& shape = graph.type(node.operands[0]).shape;
+    const int rank = static_cast<int>(shape.size());
+    if (node.op == ir::Op::take)
+      return shape[static_cast<std::size_t>(ir::normalize_axis(node.attrs.get_or<std::int64_t>("axis", 0), rank))]
+          .evaluate(bindings);
+    if (node.op == ir::Op::cross_entropy) return shape.back().evaluate(bindings);
+  }
+  return kSmall;
+}
+
+RandomFill::RandomFill(std::shared_ptr<const runtime::Backend> backend, const Options& options)
+    : backend_(std::move(backend)), options_(options), numbers_(allocate(*backend_, kLimitAt + sizeof(float))) {}
+
+const Executable& RandomFill::kernel(DType dtype) {
+  const auto known = kernels_.find(dtype);
+  if (known != kernels_.end()) return known->second;
+  const Graph graph = ir::parse(fmt::format(
+      "graph random(seed: i64[], limit: f32[]) where n >= 0 {{\n  y = {}\n  return y\n}}\n", random_expression(dtype)));
+  return kernels_
+      .emplace(dtype, src::make_executable(src::plan(graph, backend_->target().kind, options_), backend_, options_))
+      .first->second;
+}
+
+void RandomFill::operator()(const Buffer& to, std::int64_t limit, std::int64_t seed) {
+  const std::int64_t count = bytes_of(to) / size_of(to.dtype);
+  if (count == 0) return;
+  auto* const at = static_cast<std::byte*>(numbers_.get());
+  const auto real_limit = static_cast<float>(limit);
+  backend_->copy_in(at, &seed, sizeof seed, nullptr);
+  backend_->copy_in(at + kLimitAt, &real_limit, sizeof real_limit, nullptr);
+  const Buffer in[] = {{at, DType::i64, {}}, {at + kLimitAt, DType::f32, {}}}, out{to.data, to.dtype, {count}};
+  kernel(to.dtype).run(in, {&out, 1}, {{"n", count}});
+}
+
 std::int64_t bytes_of(const Buffer& buffer) {
   std::int64_t bytes = size_of(buffer.dtype);
   for (const std::int64_t extent : buffer.shape) bytes *= extent;
@@ -113,6 +121,7 @@ std::int64_t bytes_of(const Buffer& buffer) {
 BenchData random_data(const Graph& graph, const Bindings& bindings,
                       const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
   BenchData data;
+  RandomFill fill(backend, options);
   const auto add = [&](std::vector<Buffer>& buffers, ValueId value) {
     Buffer buffer{nullptr, graph.type(value).dtype, {}};
     for (const Dim& extent : graph.type(value).shape) buffer.shape.push_back(extent.evaluate(bindings));
@@ -123,8 +132,7 @@ BenchData random_data(const Graph& graph, const Bindings& bindings,
   for (const ValueId output : graph.outputs) add(data.outputs, output);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     add(data.inputs, graph.inputs[i]);
-    fill_random(data.inputs.back(), index_limit(graph, graph.inputs[i], bindings), static_cast<std::int64_t>(i) + 1,
-                backend, options);
+    fill(data.inputs.back(), index_limit(graph, graph.inputs[i], bindings), static_cast<std::int64_t>(i) + 1);
   }
   return data;
 }

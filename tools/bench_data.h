@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,8 +25,30 @@ struct BenchData {
 
 std::int64_t bytes_of(const Buffer& buffer);
 
-/// Inputs: standard normal reals, fair bools; integers that index an axis (of take, of cross_entropy's classes) from
-/// all of it, others from 0 to 9. Outputs hold what the memory held.
+/// Where the integers of an input stop: the extent of the axis that they index (of take, of cross_entropy's classes),
+/// else 10.
+std::int64_t index_limit(const ir::Graph& graph, ir::ValueId input, const Bindings& bindings);
+
+/// Fills buffers by a kernel for each dtype: standard normal reals, fair bools, integers from 0 to below a limit.
+class RandomFill {
+ public:
+  RandomFill(std::shared_ptr<const runtime::Backend> backend, const Options& options);
+  /// Waits. The same numbers for the same dtype, limit and seed.
+  void operator()(const Buffer& to, std::int64_t limit, std::int64_t seed);
+
+ private:
+  static constexpr std::int64_t kLimitAt = 256;  // bytes behind the seed
+
+  const Executable& kernel(DType dtype);
+
+  const std::shared_ptr<const runtime::Backend> backend_;
+  const Options options_;
+  const Memory numbers_;  // the seed, and the limit
+  std::map<DType, Executable> kernels_;
+};
+
+/// Inputs: standard normal reals, fair bools, integers from 0 to below index_limit(). Outputs hold what the memory
+/// held.
 BenchData random_data(const ir::Graph& graph, const Bindings& bindings,
                       const std::shared_ptr<const runtime::Backend>& backend, const Options& options);
 

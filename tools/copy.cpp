@@ -9,32 +9,33 @@
 namespace tenon::tools {
 namespace {
 
-Executable inversion(std::int64_t words, const std::shared_ptr<const runtime::Backend>& backend,
-                     const Options& options) {
+Executable inversion(const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
   const ir::Graph invert = ir::parse("graph invert(x: i32[n]) {\n  y = bitwise_not(x)\n  return y\n}\n");
-  Executable executable = src::make_executable(src::plan(invert, *backend, options), backend, options);
-  executable.prepare({{"n", words}});
-  return executable;
+  return src::make_executable(src::plan(invert, *backend, options), backend, options);
 }
 
 }  // namespace
 
+std::int64_t Copy::words(std::int64_t bytes) { return std::max<std::int64_t>(1, bytes / 2 / kWord); }
+
 Copy::Copy(std::int64_t bytes, const std::shared_ptr<const runtime::Backend>& backend, const Options& options)
     : backend_(backend),
-      words_(std::max<std::int64_t>(1, bytes / 2 / 4)),
-      from_(allocate(*backend, words_ * 4)),
-      to_(allocate(*backend, words_ * 4)),
-      kernel_(inversion(words_, backend, options)) {
-  backend_->fill(from_.get(), 1, static_cast<std::size_t>(words_ * 4), nullptr);
+      words_(words(bytes)),
+      from_(allocate(*backend, words_ * kWord)),
+      to_(allocate(*backend, words_ * kWord)),
+      kernel_(inversion(backend, options)) {
+  backend_->fill(from_.get(), 1, static_cast<std::size_t>(words_ * kWord), nullptr);
 }
 
-std::vector<std::function<void()>> Copy::works() const {
-  const auto by_driver = [this] {
-    backend_->copy(to_.get(), from_.get(), static_cast<std::size_t>(words_ * 4), nullptr);
+std::vector<std::function<void()>> Copy::works(std::int64_t bytes) const {
+  const std::int64_t count = std::min(words(bytes), words_);
+  kernel_.prepare({{"n", count}});
+  const auto by_driver = [this, count] {
+    backend_->copy(to_.get(), from_.get(), static_cast<std::size_t>(count * kWord), nullptr);
   };
-  const auto by_kernel = [this] {
-    const Buffer in{from_.get(), DType::i32, {words_}}, out{to_.get(), DType::i32, {words_}};
-    kernel_.run_async({&in, 1}, {&out, 1}, nullptr, {{"n", words_}});
+  const auto by_kernel = [this, count] {
+    const Buffer in{from_.get(), DType::i32, {count}}, out{to_.get(), DType::i32, {count}};
+    kernel_.run_async({&in, 1}, {&out, 1}, nullptr, {{"n", count}});
   };
   return {by_driver, by_kernel};
 }

@@ -15,13 +15,18 @@ namespace tenon::tools {
 
 class Copy {
  public:
-  /// Of `bytes`, half read and half written; at least one word.
+  /// Of up to `bytes`, half read and half written; at least one word.
   Copy(std::int64_t bytes, const std::shared_ptr<const runtime::Backend>& backend, const Options& options);
 
   /// By the driver, by a kernel: for a Stopwatch. This object must live longer.
-  std::vector<std::function<void()>> works() const;
+  std::vector<std::function<void()>> works() const { return works(words_ * kWord * 2); }
+  /// The same of fewer bytes.
+  std::vector<std::function<void()>> works(std::int64_t bytes) const;
 
  private:
+  static constexpr std::int64_t kWord = 4;
+  static std::int64_t words(std::int64_t bytes);
+
   std::shared_ptr<const runtime::Backend> backend_;
   std::int64_t words_;
   runtime::Memory from_, to_;
