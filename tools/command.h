@@ -77,6 +77,7 @@ void add_explain(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_tune(CLI::App& app, Action& action);
+void add_sweep(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_switches(CLI::App& app, Action& action);
 void add_fmt(CLI::App& app, Action& action);

@@ -121,8 +121,8 @@ int main(int argc, char** argv) {
       "Exit codes: 0 fine, 1 invalid graph or failed compile, 2 usage, 3 no such device or toolchain, 4 results "
       "differ.");
   Action action;
-  for (const auto add : {add_dump, add_run, add_explain, add_bench, add_tune, add_calibrate, add_ops, add_switches,
-                         add_fmt, add_doctor, add_cache, add_version})
+  for (const auto add : {add_dump, add_run, add_explain, add_bench, add_tune, add_sweep, add_calibrate, add_ops,
+                         add_switches, add_fmt, add_doctor, add_cache, add_version})
     add(app, action);
   tenon::remove_temporary_on_signals();
   try {

@@ -1,0 +1,126 @@
+// See measure.h. Timing takes turns with the copy, as `tenon bench` does.
+#include "tools/sweep/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "ir/interpret/interpret.h"
+#include "runtime/parallel.h"
+#include "src/driver/pipeline.h"
+#include "src/driver/tune.h"
+#include "tools/command.h"
+
+namespace tenon::tools::sweep {
+namespace {
+
+// What was kept of an earlier search is not the first choice.
+Options untuned(Options options) {
+  options.disable.insert("tuned");
+  return options;
+}
+
+// Searched anew each time, and kept nowhere.
+Options forgetful(Options options) {
+  options.cache = false;
+  return options;
+}
+
+}  // namespace
+
+Measure::Measure(std::shared_ptr<const runtime::Backend> backend, const Options& options,
+                 const MeasureSettings& settings)
+    : backend_(std::move(backend)),
+      options_(untuned(options)),
+      settings_(settings),
+      pool_(backend_, options_),
+      copy_(settings.most_bytes, backend_, options_),
+      watch_(*backend_, settings.seconds, settings.flush_bytes) {
+  floor_ms_ = CopyTimes(watch_.taking_turns(copy_.works(8))).faster.median;
+}
+
+void Measure::build(std::uint64_t seed, std::uint64_t first, std::size_t count, const DrawSettings& draw) {
+  std::vector<Job> jobs(count);
+  runtime::for_each_in_parallel(count, [&](std::size_t i) { jobs[i] = built(seed, first + i, draw); });
+  std::move(jobs.rbegin(), jobs.rend(), std::inserter(jobs_, jobs_.begin()));
+}
+
+Measure::Job Measure::built(std::uint64_t seed, std::uint64_t index, const DrawSettings& settings) const {
+  Job job;
+  job.row.index = index;
+  job.row.drawn = draw(seed, index, settings);
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    job.executable = src::make_executable(src::plan(job.row.drawn.graph, *backend_, options_), backend_, options_);
+    job.row.build_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    job.row.kernels = job.executable->stats().kernels;
+    job.row.compiles = job.executable->stats().compiles;
+    if (settings_.check_bytes > 0) check(job.row);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device_lost) throw;
+    job.row.error = error.message();
+  }
+  return job;
+}
+
+void Measure::check(Row& row) const {
+  const auto whole = static_cast<double>(row.drawn.bytes);
+  const ir::Graph graph =
+      whole <= settings_.check_bytes ? row.drawn.graph : redraw(row.drawn, settings_.check_bytes).graph;
+  const Executable executable = src::make_executable(src::plan(graph, *backend_, options_), backend_, options_);
+  const std::vector<ir::HostArray> inputs = random_inputs(graph, {}, row.index);
+  std::vector<Array> given;
+  for (const ir::HostArray& input : inputs) given.push_back(to_array(input));
+  std::vector<ir::HostArray> results;
+  for (Array& result : executable(given)) results.push_back(to_host(std::move(result)));
+  row.checked = true;
+  for (const ir::Comparison& comparison : ir::compare_with_interpreter(graph, inputs, results)) {
+    row.equal = row.equal && comparison.equal;
+    row.undecided += comparison.undecided;
+    row.elements += comparison.elements;
+  }
+}
+
+Row Measure::next() {
+  Job job = std::move(jobs_.back());
+  jobs_.pop_back();
+  if (!job.executable || !job.row.error.empty()) return std::move(job.row);
+  try {
+    time(job);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::device_lost) throw;
+    job.row.error = error.message();
+  }
+  return std::move(job.row);
+}
+
+void Measure::time(Job& job) {
+  Row& row = job.row;
+  const DataPool::Buffers data = pool_.buffers(row.drawn.graph);
+  std::vector<std::function<void()>> works = copy_.works(row.drawn.bytes);
+  works.push_back([&] { job.executable->run_async(data.inputs, data.outputs, nullptr); });
+  const std::vector<runtime::Times> times = watch_.taking_turns(works);
+  row.copy = CopyTimes(std::span(times).first(2)).faster;
+  row.times = times[2];
+  row.of_copy = std::max(row.copy.median, floor_ms_) / row.times.median;
+  if (settings_.tune) tune(job, data);
+}
+
+void Measure::tune(Job& job, const DataPool::Buffers& data) const {
+  const auto tunings = src::open_tunings(forgetful(options_), true);
+  src::TuneSettings settings;
+  settings.flush_bytes = settings_.flush_bytes;
+  settings.seconds = settings_.seconds;
+  const Executable::Impl& impl = job.executable->impl();
+  double gained_us = 0, kernels_us = 0;
+  for (const src::KernelTuning& tuning :
+       src::tune(impl, *impl.record_for({}), data.inputs, data.outputs, *tunings, options_, settings)) {
+    gained_us += tuning.heuristic_us() - tuning.best_us();
+    kernels_us += tuning.heuristic_us();
+    for (const src::Trial& trial : tuning.trials) job.row.equal = job.row.equal && trial.different == 0;
+  }
+  const double whole_us = std::max(1e3 * job.row.times.median, kernels_us);
+  job.row.first_choice = (whole_us - gained_us) / whole_us;
+}
+
+}  // namespace tenon::tools::sweep

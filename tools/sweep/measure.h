@@ -1,0 +1,73 @@
+// Drawn graphs built on all of the host's threads, then timed one by one while the host is quiet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/stopwatch.h"
+#include "tenon/compile.h"
+#include "tools/copy.h"
+#include "tools/sweep/data_pool.h"
+#include "tools/sweep/draw.h"
+
+namespace tenon::tools::sweep {
+
+struct MeasureSettings {
+  double seconds = 0.02;                               ///< of each measurement
+  std::int64_t flush_bytes = std::int64_t{256} << 20;  ///< written before each run; 0: none
+  std::int64_t most_bytes = 0;                         ///< of a graph
+  bool tune = false;                                   ///< search for better schedules
+  double check_bytes = 0;                              ///< compare with the interpreter at this size; 0: do not
+};
+
+struct Row {
+  std::uint64_t index = 0;
+  Drawn drawn;
+  std::string error;    ///< why what follows is missing; empty: it is there
+  double build_ms = 0;  ///< by one thread among many
+  int kernels = 0, compiles = 0;
+  runtime::Times times, copy;
+  double of_copy = 0;                  ///< the copy's time, or an empty launch's where that is longer, over the graph's
+  std::optional<double> first_choice;  ///< time with the tuner's best schedules over that with the first choice
+  bool checked = false, equal = true;
+  std::int64_t undecided = 0, elements = 0;  ///< of what was checked
+
+  bool right() const { return error.empty() && equal; }
+};
+
+class Measure {
+ public:
+  Measure(std::shared_ptr<const runtime::Backend> backend, const Options& options, const MeasureSettings& settings);
+
+  /// Draws and builds graphs `first` to `first + count`.
+  void build(std::uint64_t seed, std::uint64_t first, std::size_t count, const DrawSettings& draw);
+  /// Graphs that are built and not yet measured.
+  std::size_t waiting() const { return jobs_.size(); }
+  /// Times the next of these. Error(device_lost); what else a graph does wrong is in its row.
+  Row next();
+
+  double floor_ms() const { return floor_ms_; }  ///< of a launch with next to nothing to do
+
+ private:
+  struct Job {
+    Row row;
+    std::optional<Executable> executable;
+  };
+  Job built(std::uint64_t seed, std::uint64_t index, const DrawSettings& draw) const;
+  void check(Row& row) const;
+  void time(Job& job);
+  void tune(Job& job, const DataPool::Buffers& data) const;
+
+  const std::shared_ptr<const runtime::Backend> backend_;
+  const Options options_;
+  const MeasureSettings settings_;
+  DataPool pool_;
+  const Copy copy_;
+  const runtime::Stopwatch watch_;
+  double floor_ms_ = 0;
+  std::vector<Job> jobs_;  // the next one last
+};
+
+}  // namespace tenon::tools::sweep
