@@ -257,7 +257,8 @@ int sweep_graphs(SweepArguments arguments) {
   read_bytes(arguments);
   if (!arguments.seed) arguments.seed = std::random_device{}() % 1000000000;
   if (arguments.only) return draw_only(arguments);
-  arguments.measure.most_bytes = 2 * arguments.draw.most_bytes;
+  arguments.measure.most_bytes =
+      static_cast<std::int64_t>(sweep::kNear * static_cast<double>(arguments.draw.most_bytes)) + 8;
   if (arguments.no_flush) arguments.measure.flush_bytes = 0;
   if (arguments.check)
     arguments.measure.check_bytes = static_cast<double>(bytes_from(arguments.check_bytes, "--check-bytes"));

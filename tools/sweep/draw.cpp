@@ -13,7 +13,6 @@
 namespace tenon::tools::sweep {
 namespace {
 
-constexpr double kNear = 1.2;    // of the bytes: near enough
 constexpr double kLargest = 4;   // times its bytes, what a value of a graph may take
 constexpr int kTries = 6;        // of one drawing
 constexpr int kDrawings = 1000;  // for one graph

@@ -33,6 +33,9 @@ struct Drawn {
   std::uint64_t pen = 0;  ///< the seed of its Sketch
 };
 
+/// A graph has up to so many times the most bytes.
+inline constexpr double kNear = 1.2;
+
 /// Error(argument) for a class that is not there.
 Drawn draw(std::uint64_t seed, std::uint64_t index, const DrawSettings& settings);
 

@@ -19,12 +19,17 @@ Tensor scaled(Sketch& s, const Tensor& x) {
 // A condition of x's shape, or one that broadcasts to it.
 Tensor condition(Sketch& s, const Tensor& x) {
   const Ints shape = extents(x);
-  switch (s.uniform(0, 3)) {
+  switch (s.uniform(0, 4)) {
+    case 3: {  // of rows and of columns
+      const Tensor mask = s.bias(DType::bool_, shape);
+      return ~mask & (abs(x) < 2.0);
+    }
     case 0: return s.input(DType::bool_, shape);
     case 1: return s.bias(DType::bool_, shape);
     case 2: {  // causal, of the last two axes
       const auto rank = static_cast<std::int64_t>(shape.size());
-      const std::int64_t by = rank - 1, up = std::max<std::int64_t>(0, rank - 2);
+      if (rank < 2) return x < 1.0;
+      const std::int64_t by = rank - 1, up = rank - 2;
       const Tensor column = iota(s.graph(), dims(only(shape, {by})), by),
                    row = iota(s.graph(), dims(only(shape, {up})), up);
       return column <= row;
@@ -39,7 +44,7 @@ Tensor selected(Sketch& s, const Tensor& x) {
 }
 
 Tensor with_operand(Sketch& s, const Tensor& x, const Tensor& y) {
-  switch (s.uniform(0, 7)) {
+  switch (s.uniform(0, 8)) {
     case 0:
     case 1:
     case 2: return x + y;
@@ -47,11 +52,15 @@ Tensor with_operand(Sketch& s, const Tensor& x, const Tensor& y) {
     case 4: return x * y;
     case 5: return x - y;
     case 6: return maximum(x, y);
+    case 7: return fma(y, 0.5, x);
     default: return x / (abs(y) + 1.0);
   }
 }
 
-Tensor other_dtype(Sketch& s, const Tensor& x) { return as(x, s.real()); }
+Tensor other_dtype(Sketch& s, const Tensor& x) {
+  const DType dtype = s.real();
+  return dtype == x.dtype() ? sign(x) * sqrt(abs(x)) : cast(x, dtype);
+}
 
 Tensor dropped(Sketch& s, const Tensor& x) {
   const double p = s.pick(std::vector{0.1, 0.5});
@@ -83,7 +92,7 @@ void draw_bytes(Sketch& s) {
 }
 
 Tensor integer_step(Sketch& s, const Tensor& x) {
-  switch (s.uniform(0, 7)) {
+  switch (s.uniform(0, 9)) {
     case 0: return x * 3;
     case 1: return x % 7;
     case 2: return floor_div(x, 3);
@@ -91,6 +100,8 @@ Tensor integer_step(Sketch& s, const Tensor& x) {
     case 4: return where(x > 4, x, 0);
     case 5: return x & 0x55;
     case 6: return x + s.input(x.dtype(), extents(x));
+    case 7: return x ^ (right_shift(x, 2));
+    case 8: return maximum(x, s.input(x.dtype(), extents(x)));
     default: return x + s.bias(x.dtype(), extents(x));
   }
 }
@@ -112,7 +123,7 @@ void draw_integers(Sketch& s, DType dtype) {
 }  // namespace
 
 Tensor activation(Sketch& s, const Tensor& x) {
-  switch (s.weighted({6, 5, 5, 6, 4, 3, 3, 4, 4, 4, 2, 3, 2, 1, 1, 2, 2, 1, 1, 2})) {
+  switch (s.weighted({6, 5, 5, 6, 4, 3, 3, 4, 4, 4, 2, 3, 2, 1, 1, 2, 2, 1, 1, 2, 1, 0.5, 0.5, 0.5})) {
     case 0: return gelu(x);
     case 1: return gelu(x, "tanh");
     case 2: return silu(x);
@@ -132,6 +143,10 @@ Tensor activation(Sketch& s, const Tensor& x) {
     case 16: return rsqrt(x * x + 1e-2);
     case 17: return erf(x);
     case 18: return pow(abs(x), 1.5);
+    case 19: return where(isnan(x), 0.0, x);
+    case 20: return reciprocal(1.0 + abs(x));  // softsign's
+    case 21: return expm1(-abs(x));
+    case 22: return floor(x * 16.0) * 0.0625;
     default: return x * clamp(x + 3.0, 0.0, 6.0) / 6.0;  // hardswish
   }
 }

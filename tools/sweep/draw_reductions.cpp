@@ -145,7 +145,8 @@ void draw_loss(Sketch& s) {
   switch (s.weighted({7, 1, 1, 1, 1})) {
     case 1: {  // Kullback-Leibler of logits
       const Tensor p = log_softmax(x), q = softmax(y);
-      return s.output(sum(q * (log(q + 1e-4) - p)) / static_cast<double>(shape.front()));
+      const Tensor total = as(sum(q * (log(q + 1e-4) - p)), Sketch::wide(dtype));
+      return s.output(total / static_cast<double>(shape.front()));
     }
     case 2: {  // the cosine of rows
       const Tensor dot = sum(x * y, -1), lengths = sqrt(sum(x * x, -1)) * sqrt(sum(y * y, -1));

@@ -176,6 +176,12 @@ void draw_view(Sketch& s) {
             after = static_cast<int>(s.weighted({6, 3, 1}));
   if (is_real(dtype)) x = maps(s, x, before);
   for (int i = 0; i < views; ++i) x = viewed(s, x);
+  if (s.chance(0.1) && extents(x).back() % 2 == 0) {  // a half for each result
+    const std::int64_t half = extents(x).back() / 2;
+    const std::vector<Tensor> halves = tenon::split(x, {half, half}, -1);
+    s.output(halves[0]);
+    return s.output(is_real(dtype) ? activation(s, halves[1]) : halves[1]);
+  }
   const bool added = s.chance(0.15);
   if (added) x = x + s.input(x.dtype(), extents(x));
   s.output(is_real(dtype) ? maps(s, x, after) : x);

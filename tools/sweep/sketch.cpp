@@ -149,7 +149,7 @@ DType Sketch::real() { return std::vector{DType::f32, DType::bf16, DType::f16, D
 
 DType Sketch::any_dtype() {
   const DType number = real();
-  const std::size_t integer = weighted({85, 6, 4, 2, 2, 1});
+  const std::size_t integer = weighted({84, 6, 4, 2, 2, 2});
   return std::vector{number, DType::i32, DType::u8, DType::i8, DType::i64, DType::i16}[integer];
 }
 
