@@ -92,18 +92,18 @@ Json as_json(const SweepArguments& arguments, const Row& row) {
             {"index", row.index},
             {"class", row.drawn.kind->name},
             {"bytes", row.drawn.bytes},
-            {"text", ir::print(row.drawn.graph)}};
+            {"text", ir::print(row.drawn.graph)},
+            {"graph", Json::parse(ir::print_json(row.drawn.graph))}};
   if (!row.error.empty()) {
     json["error"] = row.error;
   } else {
-    json.update({{"ms", row.times.median},
-                 {"p10_ms", row.times.p10},
-                 {"p90_ms", row.times.p90},
-                 {"copy_ms", row.copy.median},
-                 {"of_copy", row.of_copy},
-                 {"kernels", row.kernels},
-                 {"compiles", row.compiles},
-                 {"build_ms", row.build_ms}});
+    json.update({{"kernels", row.kernels}, {"compiles", row.compiles}, {"build_ms", row.build_ms}});
+    if (row.of_copy > 0)
+      json.update({{"ms", row.times.median},
+                   {"p10_ms", row.times.p10},
+                   {"p90_ms", row.times.p90},
+                   {"copy_ms", row.copy.median},
+                   {"of_copy", row.of_copy}});
     if (row.first_choice) json["first_choice"] = *row.first_choice;
   }
   if (row.checked || !row.equal) json.update({{"check", row.equal ? "ok" : "differs"}, {"undecided", row.undecided}});
@@ -116,6 +116,9 @@ std::string table_row(const Row& row) {
   const std::string megabytes = fmt::format("{:.1f}", static_cast<double>(row.drawn.bytes) / 1e6);
   if (!row.error.empty())
     return fmt::format("{:>6} {:<14} {:>9} {}\n", row.index, row.drawn.kind->name, megabytes, row.error);
+  if (row.of_copy == 0)
+    return fmt::format(fmt::runtime(kHead), row.index, row.drawn.kind->name, megabytes, "-", row.kernels,
+                       fmt::format("{:.0f} ms", row.build_ms), "-", "");
   std::string tail = row.first_choice ? fmt::format(" {:>12.3f}", *row.first_choice) : "";
   if (row.checked)
     tail += "  " + verdict(row.equal, row.undecided, row.elements);
@@ -132,7 +135,7 @@ struct Shares {
   std::vector<double> of_copy, first_choice;
 
   void add(const Row& row) {
-    if (!row.error.empty()) return;
+    if (row.of_copy == 0) return;  // not timed
     of_copy.push_back(row.of_copy);
     if (row.first_choice) first_choice.push_back(*row.first_choice);
   }
@@ -172,7 +175,7 @@ std::string summary_table(const std::vector<Row>& rows) {
 }
 
 std::vector<Row> worst_of(std::vector<Row> rows, std::size_t most) {
-  std::erase_if(rows, [](const Row& row) { return !row.error.empty(); });
+  std::erase_if(rows, [](const Row& row) { return row.of_copy == 0; });
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.of_copy < b.of_copy; });
   rows.resize(std::min(rows.size(), most));
   return rows;
@@ -215,7 +218,8 @@ int run_sweep(const SweepArguments& arguments) {
   sweep::Measure measure(backend, options, arguments.measure);
   if (!arguments.json)
     print(fmt::format("seed {}, {}, {} bytes; an empty launch takes {:.4f} ms\n", *arguments.seed,
-                      backend->device_name(), arguments.bytes, measure.floor_ms()) +
+                      arguments.measure.build_only ? backend->target().arch : backend->device_name(), arguments.bytes,
+                      measure.floor_ms()) +
           fmt::format(fmt::runtime(kHead), "index", "class", "MB", "ms", "kernels", "built", "of copy",
                       arguments.measure.tune ? " first choice" : ""));
   std::vector<Row> rows;
@@ -244,7 +248,7 @@ int run_sweep(const SweepArguments& arguments) {
   if (arguments.json) {
     write_output("-", document_of(arguments, *backend, rows).dump(1) + "\n");
   } else {
-    print(summary_table(rows) + worst_table(arguments, rows) +
+    print((arguments.measure.build_only ? "" : summary_table(rows)) + worst_table(arguments, rows) +
           fmt::format("\n{} of {} in {:.1f} s, of which {:.1f} s were building\n", rows.size(),
                       counted(static_cast<std::int64_t>(arguments.count), "graph"), seconds_since(begin), building));
   }
@@ -286,6 +290,8 @@ void add_sweep(CLI::App& app, Action& action) {
   command->add_option("--worst", arguments->worst, "how many of the slowest to list")->capture_default_str();
   command->add_option("--save", arguments->save, "folder for the graphs, as sweep_SEED_INDEX.tn");
   command->add_option("--disable", arguments->compile.disable, "what to switch off, a name of `tenon switches`");
+  command->add_flag("--build", arguments->measure.build_only,
+                    "build the graphs and time nothing; --target sm_90a needs no GPU");
   command->add_flag("--tune", arguments->measure.tune, "search for better schedules of each kernel; slow");
   command->add_flag("--check", arguments->check,
                     "compare with the interpreter at a smaller size; exit 4 if results differ");

@@ -28,15 +28,17 @@ Options forgetful(Options options) {
 
 }  // namespace
 
+Measure::Timing::Timing(const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
+                        const MeasureSettings& settings)
+    : pool(backend, options),
+      copy(settings.most_bytes, backend, options),
+      watch(*backend, settings.seconds, settings.flush_bytes),
+      floor_ms(CopyTimes(watch.taking_turns(copy.works(8))).faster.median) {}
+
 Measure::Measure(std::shared_ptr<const runtime::Backend> backend, const Options& options,
                  const MeasureSettings& settings)
-    : backend_(std::move(backend)),
-      options_(untuned(options)),
-      settings_(settings),
-      pool_(backend_, options_),
-      copy_(settings.most_bytes, backend_, options_),
-      watch_(*backend_, settings.seconds, settings.flush_bytes) {
-  floor_ms_ = CopyTimes(watch_.taking_turns(copy_.works(8))).faster.median;
+    : backend_(std::move(backend)), options_(untuned(options)), settings_(settings) {
+  if (!settings.build_only) timing_ = std::make_unique<Timing>(backend_, options_, settings);
 }
 
 void Measure::build(std::uint64_t seed, std::uint64_t first, std::size_t count, const DrawSettings& draw) {
@@ -84,7 +86,7 @@ void Measure::check(Row& row) const {
 Row Measure::next() {
   Job job = std::move(jobs_.back());
   jobs_.pop_back();
-  if (!job.executable || !job.row.error.empty()) return std::move(job.row);
+  if (!timing_ || !job.row.error.empty()) return std::move(job.row);
   try {
     time(job);
   } catch (const Error& error) {
@@ -96,13 +98,13 @@ Row Measure::next() {
 
 void Measure::time(Job& job) {
   Row& row = job.row;
-  const DataPool::Buffers data = pool_.buffers(row.drawn.graph);
-  std::vector<std::function<void()>> works = copy_.works(row.drawn.bytes);
+  const DataPool::Buffers data = timing_->pool.buffers(row.drawn.graph);
+  std::vector<std::function<void()>> works = timing_->copy.works(row.drawn.bytes);
   works.push_back([&] { job.executable->run_async(data.inputs, data.outputs, nullptr); });
-  const std::vector<runtime::Times> times = watch_.taking_turns(works);
+  const std::vector<runtime::Times> times = timing_->watch.taking_turns(works);
   row.copy = CopyTimes(std::span(times).first(2)).faster;
   row.times = times[2];
-  row.of_copy = std::max(row.copy.median, floor_ms_) / row.times.median;
+  row.of_copy = std::max(row.copy.median, timing_->floor_ms) / row.times.median;
   if (settings_.tune) tune(job, data);
 }
 

@@ -18,6 +18,7 @@ struct MeasureSettings {
   double seconds = 0.02;                               ///< of each measurement
   std::int64_t flush_bytes = std::int64_t{256} << 20;  ///< written before each run; 0: none
   std::int64_t most_bytes = 0;                         ///< of a graph
+  bool build_only = false;                             ///< nothing is timed: no device is needed
   bool tune = false;                                   ///< search for better schedules
   double check_bytes = 0;                              ///< compare with the interpreter at this size; 0: do not
 };
@@ -48,7 +49,8 @@ class Measure {
   /// Times the next of these. Error(device_lost); what else a graph does wrong is in its row.
   Row next();
 
-  double floor_ms() const { return floor_ms_; }  ///< of a launch with next to nothing to do
+  /// Of a launch with next to nothing to do; 0 where nothing is timed.
+  double floor_ms() const { return timing_ ? timing_->floor_ms : 0; }
 
  private:
   struct Job {
@@ -57,16 +59,22 @@ class Measure {
   };
   Job built(std::uint64_t seed, std::uint64_t index, const DrawSettings& draw) const;
   void check(Row& row) const;
+  // What is on the device for every graph.
+  struct Timing {
+    Timing(const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
+           const MeasureSettings& settings);
+    DataPool pool;
+    Copy copy;
+    runtime::Stopwatch watch;
+    double floor_ms;
+  };
   void time(Job& job);
   void tune(Job& job, const DataPool::Buffers& data) const;
 
   const std::shared_ptr<const runtime::Backend> backend_;
   const Options options_;
   const MeasureSettings settings_;
-  DataPool pool_;
-  const Copy copy_;
-  const runtime::Stopwatch watch_;
-  double floor_ms_ = 0;
+  std::unique_ptr<Timing> timing_;
   std::vector<Job> jobs_;  // the next one last
 };
 
