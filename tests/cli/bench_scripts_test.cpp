@@ -306,5 +306,61 @@ TEST_F(BenchScripts, FirstResultsAreTimedInFreshProcesses) {
 }
 #endif
 
+TEST_F(BenchScripts, SweptGraphsAreSpelledInPyTorch) {
+  const std::string sweep = file("sweep.json", R"({"graphs": [{"index": 5, "class": "gather", "graph": {
+    "format": "tenon-graph", "version": 1, "name": "sweep_1_5",
+    "inputs": [{"name": "x0", "dtype": "bf16", "shape": [100, 8]}, {"name": "x1", "dtype": "i64", "shape": [20]}],
+    "nodes": [
+      {"op": "take", "operands": ["x0", "x1"], "results": [{"name": "v0", "dtype": "bf16", "shape": [20, 8]}]},
+      {"op": "greater", "operands": ["v0", {"value": 0.5, "dtype": "bf16"}],
+       "results": [{"name": "v1", "dtype": "bool", "shape": [20, 8]}]},
+      {"op": "where", "operands": ["v1", {"value": "-inf", "dtype": "bf16"}, {"value": 1.0, "dtype": "bf16"}],
+       "results": [{"name": "v2", "dtype": "bf16", "shape": [20, 8]}]},
+      {"op": "slice", "operands": ["v2"], "attrs": {"axis": [1], "start": [1], "stop": [7], "step": [2]},
+       "results": [{"name": "v3", "dtype": "bf16", "shape": [20, 3]}]},
+      {"op": "softmax", "operands": ["v3"], "attrs": {"axis": [0, 1]},
+       "results": [{"name": "v4", "dtype": "bf16", "shape": [20, 3]}]},
+      {"op": "max", "operands": ["v4"], "attrs": {"axis": -1, "keepdims": true},
+       "results": [{"name": "y0", "dtype": "bf16", "shape": [20, 1]}]}],
+    "outputs": [{"name": "y0", "value": "y0"}]}}]})");
+  EXPECT_EQ(output_of("python3 -B " TENON_SOURCE_DIR "/bench/sweep_peers.py " + sweep + " --source"),
+            "def sweep_1_5(x0, x1):\n"
+            "    \"\"\"x0: bf16[100, 8], x1: i64[20] below 100\"\"\"\n"
+            "    device = x0.device\n"
+            "    v0 = x0[x1]\n"
+            "    v1 = v0 > 0.5\n"
+            "    v2 = torch.where(v1, torch.full([], float('-inf'), dtype=torch.bfloat16, device=device), 1.0)\n"
+            "    v3 = v2[:, 1:7:2]\n"
+            "    v4 = torch.softmax(v3.permute([0, 1]).flatten(0), -1).reshape([20, 3]).permute([0, 1])\n"
+            "    y0 = v4.amax([1], keepdim=True)\n"
+            "    return y0\n\n");
+}
+
+#ifdef TENON_WITH_CPU
+TEST_F(BenchScripts, EveryOperatorOfASweepHasASpelling) {
+  const std::string sweep = (folder_ / "sweep.json").string();
+  const Outcome outcome = tenon("sweep --target cpu --build --bytes 4K:64K --count 120 --seed 3 -o " + sweep);
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const std::string text = output_of("python3 -B " TENON_SOURCE_DIR "/bench/sweep_peers.py " + sweep + " --source");
+  EXPECT_NE(text.find("def sweep_3_119("), std::string::npos);
+}
+#endif
+
+TEST_F(BenchScripts, PeersOfASweepAreComparedInAllAndByClass) {
+  const std::string sweep = file("sweep.json", R"({"graphs": [
+    {"index": 0, "class": "loss", "ms": 1.0, "graph": {"name": "sweep_1_0"}},
+    {"index": 1, "class": "view", "ms": 1.0, "graph": {"name": "sweep_1_1"}},
+    {"index": 2, "class": "view", "error": "refused", "graph": {"name": "sweep_1_2"}}]})");
+  const std::string peers = file("peers.json", R"({"cases": {"sweep_1_0": {"compile": {"ms": 0.5}},
+    "sweep_1_1": {"compile": {"ms": 2.0}}, "sweep_1_2": {"compile": {"ms": 2.0}}}})");
+  EXPECT_EQ(output_of("python3 -B " TENON_SOURCE_DIR "/bench/sweep_peers.py " + sweep + " --compare " + peers),
+            "time of a peer over Tenon    graphs   mean median  worst below 1\n"
+            "compile, all                      2   1.00   2.00   0.50       1\n"
+            "compile, loss                     1   0.50   0.50   0.50       1\n"
+            "compile, view                     1   2.00   2.00   2.00       0\n"
+            "    0.50  loss           sweep_1_0\n"
+            "    2.00  view           sweep_1_1\n");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "ir/graph/build.h"
@@ -108,6 +109,62 @@ TEST(Distribution, IsOfSortedShares) {
   EXPECT_EQ(d.p5, 0.05);
   EXPECT_EQ(d.worst, 0.0);
   EXPECT_EQ(distribution({}).count, 0U);
+}
+
+#ifdef TENON_WITH_CPU
+const std::string kSweep = "sweep --seed 3 --bytes 4K:64K ";
+
+TEST_F(Cli, SweepTimesDrawnGraphsBesideACopyAndChecksThem) {
+  const Outcome outcome = tenon(kSweep + "--target cpu --count 12 --first 4 --seconds 0.001 --no-flush --check --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const auto document = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(document["seed"], 3);
+  EXPECT_EQ(document["of_copy"]["all"]["graphs"], 12);
+  EXPECT_LE(document["of_copy"]["all"]["worst"], document["of_copy"]["all"]["median"]);
+  ASSERT_EQ(document["graphs"].size(), 12U);
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    const auto& row = document["graphs"][i];
+    const Drawn drawn = draw(3, 4 + i, {4 << 10, 64 << 10, {}});
+    EXPECT_EQ(row["index"], 4 + i);
+    EXPECT_EQ(row["class"], drawn.kind->name);
+    EXPECT_EQ(row["text"], ir::print(drawn.graph));
+    EXPECT_EQ(ir::print(ir::parse_json(row["graph"].dump())), ir::print(drawn.graph));
+    EXPECT_EQ(row["bytes"], drawn.bytes);
+    EXPECT_EQ(row["check"], "ok");
+    EXPECT_GT(row["ms"], 0.0);
+    EXPECT_GE(row["of_copy"].get<double>() * 1.0001, row["copy_ms"].get<double>() / row["ms"].get<double>());
+  }
+}
+
+TEST_F(Cli, SweepListsTheSlowestAndHowToDrawThemAgain) {
+  const Outcome outcome = tenon(kSweep + "--target cpu --count 4 --seconds 0.001 --no-flush --worst 1 --tune");
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "tenon sweep --seed 3 --bytes 4K:64K --only ")) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "first choice")) << outcome.text;
+  EXPECT_TRUE(contains(outcome.text, "4 of 4 graphs in ")) << outcome.text;
+}
+
+TEST_F(Cli, SweepEndsInItsBudget) {
+  const Outcome outcome = tenon(kSweep + "--target cpu --count 100000 --seconds 0.001 --no-flush --budget 1");
+  EXPECT_TRUE(contains(outcome.text, " of 100000 graphs in ")) << outcome.text;
+}
+#endif
+
+TEST_F(Cli, SweepDrawsOneGraphAgain) {
+  const Outcome outcome = tenon(kSweep + "--only 7 --save " + path("."));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const std::string text = ir::print(draw(3, 7, {4 << 10, 64 << 10, {}}).graph);
+  EXPECT_TRUE(contains(outcome.text, text)) << outcome.text;
+  EXPECT_EQ(ir::print(ir::read_file(path("sweep_3_7.tn"))), text);
+}
+
+TEST_F(Cli, SweepSaysHowBytesAreWritten) {
+  EXPECT_EQ(tenon("sweep --only 1 --bytes 64X").text,
+            "tenon: argument error: --bytes: '64X' is no number of bytes\n  help: write 4096, 64K, 16M or 2G\n");
+  EXPECT_EQ(tenon("sweep --only 1 --bytes 2M:1M").text,
+            "tenon: argument error: --bytes 2M:1M: the first is the larger\n"
+            "  help: write the least, then the most: --bytes 64M:1G\n");
+  EXPECT_EQ(tenon("sweep --only 1 --bytes 2M:1M").code, 2);
 }
 
 }  // namespace
