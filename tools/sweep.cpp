@@ -243,6 +243,7 @@ int run_sweep(const SweepArguments& arguments) {
     if (!arguments.save.empty()) write_graph(arguments, rows.back().drawn);
     if (!arguments.json) print(table_row(rows.back()));
     flush_stdout();
+    if (rows.back().lost) break;
   }
   keep();
   if (arguments.json) {
@@ -252,6 +253,7 @@ int run_sweep(const SweepArguments& arguments) {
           fmt::format("\n{} of {} in {:.1f} s, of which {:.1f} s were building\n", rows.size(),
                       counted(static_cast<std::int64_t>(arguments.count), "graph"), seconds_since(begin), building));
   }
+  if (!rows.empty() && rows.back().lost) return no_device;
   const bool wrong = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.equal; });
   const bool failures = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.error.empty(); });
   return wrong ? different : failures ? failed : fine;

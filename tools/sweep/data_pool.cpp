@@ -36,6 +36,11 @@ void* DataPool::taken(Block& block, std::int64_t bytes) {
   return at;
 }
 
+void DataPool::clear() {
+  random_.clear();
+  indices_ = outputs_ = {};
+}
+
 DataPool::Buffers DataPool::buffers(const ir::Graph& graph) {
   Buffers buffers;
   std::map<DType, std::int64_t> wanted;

@@ -20,6 +20,8 @@ class DataPool {
   };
   /// Memory for a graph of constant shapes, inputs as random_data() has them; no two overlap. Until the next call.
   Buffers buffers(const ir::Graph& graph);
+  /// Gives all memory back.
+  void clear();
 
  private:
   struct Block {

@@ -59,10 +59,14 @@ Measure::Job Measure::built(std::uint64_t seed, std::uint64_t index, const DrawS
     job.row.compiles = job.executable->stats().compiles;
     if (settings_.check_bytes > 0) check(job.row);
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::device_lost) throw;
-    job.row.error = error.message();
+    note(job.row, error);
   }
   return job;
+}
+
+void Measure::note(Row& row, const Error& error) {
+  row.error = error.message();
+  row.lost = error.kind() == ErrorKind::device_lost;
 }
 
 void Measure::check(Row& row) const {
@@ -88,10 +92,15 @@ Row Measure::next() {
   jobs_.pop_back();
   if (!timing_ || !job.row.error.empty()) return std::move(job.row);
   try {
-    time(job);
+    try {
+      time(job);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::out_of_memory) throw;
+      timing_->pool.clear();  // of what other graphs needed
+      time(job);
+    }
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::device_lost) throw;
-    job.row.error = error.message();
+    note(job.row, error);
   }
   return std::move(job.row);
 }

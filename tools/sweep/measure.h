@@ -27,6 +27,7 @@ struct Row {
   std::uint64_t index = 0;
   Drawn drawn;
   std::string error;    ///< why what follows is missing; empty: it is there
+  bool lost = false;    ///< the device is of no use any more
   double build_ms = 0;  ///< by one thread among many
   int kernels = 0, compiles = 0;
   runtime::Times times, copy;
@@ -46,7 +47,7 @@ class Measure {
   void build(std::uint64_t seed, std::uint64_t first, std::size_t count, const DrawSettings& draw);
   /// Graphs that are built and not yet measured.
   std::size_t waiting() const { return jobs_.size(); }
-  /// Times the next of these. Error(device_lost); what else a graph does wrong is in its row.
+  /// Times the next of these. What a graph does wrong is in its row.
   Row next();
 
   /// Of a launch with next to nothing to do; 0 where nothing is timed.
@@ -69,6 +70,7 @@ class Measure {
     double floor_ms;
   };
   void time(Job& job);
+  static void note(Row& row, const Error& error);
   void tune(Job& job, const DataPool::Buffers& data) const;
 
   const std::shared_ptr<const runtime::Backend> backend_;
