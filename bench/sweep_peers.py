@@ -37,7 +37,8 @@ def made(torch, graph, device):
         if entry["dtype"] == "bool":
             arguments.append(torch.rand(shape, device=device) < 0.5)
         elif dtype.is_floating_point:
-            arguments.append(torch.randn(shape, device=device, dtype=dtype))
+            wide = torch.float32 if dtype.itemsize == 1 else dtype
+            arguments.append(torch.randn(shape, device=device, dtype=wide).to(dtype))
         else:
             arguments.append(torch.randint(limits.get(entry["name"], 10), shape, device=device, dtype=dtype))
     return scope[graph["name"]], arguments

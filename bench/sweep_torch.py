@@ -4,7 +4,7 @@ One statement for each operator, by the function that PyTorch has for it. What i
 for PyTorch: a batch norm is means and maps, a pool is slices. Numbers behind `dropout` are not Tenon's.
 """
 DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "i8": "int8", "i16": "int16",
-          "i32": "int32", "i64": "int64", "u8": "uint8", "bool": "bool"}
+          "i32": "int32", "i64": "int64", "u8": "uint8", "bool": "bool", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "floor_div": "//", "pow": "**", "equal": "==",
          "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "bitwise_and": "&",
          "bitwise_or": "|", "bitwise_xor": "^", "left_shift": "<<", "right_shift": ">>", "logical_and": "&", "logical_or": "|"}

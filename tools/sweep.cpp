@@ -106,7 +106,8 @@ Json as_json(const SweepArguments& arguments, const Row& row) {
                    {"of_copy", row.of_copy}});
     if (row.first_choice) json["first_choice"] = *row.first_choice;
   }
-  if (row.checked || !row.equal) json.update({{"check", row.equal ? "ok" : "differs"}, {"undecided", row.undecided}});
+  if (row.checked || !row.right())
+    json.update({{"check", row.equal ? "ok" : "differs"}, {"undecided", row.undecided}, {"unwritten", row.unwritten}});
   return json;
 }
 
@@ -124,6 +125,7 @@ std::string table_row(const Row& row) {
     tail += "  " + verdict(row.equal, row.undecided, row.elements);
   else if (!row.equal)
     tail += "  A SCHEDULE DIFFERS";
+  if (row.unwritten > 0) tail += fmt::format("  {} ELEMENTS UNWRITTEN", row.unwritten);
   return fmt::format(fmt::runtime(kHead), row.index, row.drawn.kind->name, megabytes,
                      fmt::format("{:.4f}", row.times.median), row.kernels, fmt::format("{:.0f} ms", row.build_ms),
                      fmt::format("{:.1f}%", 100 * row.of_copy), tail);
@@ -141,14 +143,18 @@ struct Shares {
   }
 };
 
+std::string size_of(const Row& row) {
+  constexpr std::int64_t kMega = 1 << 20;
+  if (row.drawn.bytes <= 16 * kMega) return "to 16 MB";
+  return row.drawn.bytes <= 256 * kMega ? "to 256 MB" : "beyond";
+}
+
 std::vector<Shares> shares_of(const std::vector<Row>& rows) {
-  std::vector<Shares> all{{"all", {}, {}}};
+  std::vector<Shares> all{{"all", {}, {}}, {"to 16 MB", {}, {}}, {"to 256 MB", {}, {}}, {"beyond", {}, {}}};
   for (const sweep::Class& kind : sweep::all_classes()) all.push_back({kind.name, {}, {}});
-  for (const Row& row : rows) {
-    all[0].add(row);
+  for (const Row& row : rows)
     for (Shares& shares : all)
-      if (shares.name == row.drawn.kind->name) shares.add(row);
-  }
+      if (shares.name == "all" || shares.name == row.drawn.kind->name || shares.name == size_of(row)) shares.add(row);
   std::erase_if(all, [](const Shares& shares) { return shares.of_copy.empty(); });
   return all;
 }
@@ -186,8 +192,8 @@ std::string worst_table(const SweepArguments& arguments, const std::vector<Row>&
   for (const Row& row : worst_of(rows, arguments.worst))
     text += fmt::format("{:>6.1f}%  {:<14} {}\n", 100 * row.of_copy, row.drawn.kind->name, again(arguments, row.index));
   for (const Row& row : rows)
-    if (!row.right())
-      text += fmt::format("{:>7}  {:<14} {}\n", row.error.empty() ? "DIFFERS" : "failed", row.drawn.kind->name,
+    if (!row.right() || !row.error.empty())
+      text += fmt::format("{:>7}  {:<14} {}\n", row.error.empty() ? "WRONG" : "failed", row.drawn.kind->name,
                           again(arguments, row.index));
   return text.empty() ? text : "\n" + text;
 }
@@ -254,7 +260,7 @@ int run_sweep(const SweepArguments& arguments) {
                       counted(static_cast<std::int64_t>(arguments.count), "graph"), seconds_since(begin), building));
   }
   if (!rows.empty() && rows.back().lost) return no_device;
-  const bool wrong = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.equal; });
+  const bool wrong = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.right(); });
   const bool failures = std::any_of(rows.begin(), rows.end(), [](const Row& row) { return !row.error.empty(); });
   return wrong ? different : failures ? failed : fine;
 }

@@ -61,7 +61,7 @@ TEST(SweepDrawing, HoldsEveryClassDTypeAndRank) {
   }
   for (const Class& kind : all_classes()) EXPECT_GE(classes[kind.name], 20) << kind.name;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64, DType::i32, DType::i64, DType::i8,
-                            DType::u8, DType::i16, DType::bool_})
+                            DType::u8, DType::i16, DType::bool_, DType::f8e4m3, DType::f8e5m2})
     EXPECT_TRUE(dtypes.contains(dtype)) << name_of(dtype);
   for (std::size_t rank = 0; rank <= 6; ++rank) EXPECT_TRUE(ranks.contains(rank)) << rank;
   EXPECT_GT(longest, 1 << 28);

@@ -68,11 +68,19 @@ Tensor dropped(Sketch& s, const Tensor& x) {
   return dropout(x, s.input(DType::i64, {}), p);
 }
 
-// Images of bytes to normalised reals, quantised reals to bytes, and back.
+// Images of bytes to normalised reals, reals to 8 bits and back.
 void draw_bytes(Sketch& s) {
   const Ints shape = s.shape();
-  const DType dtype = s.real();
-  switch (s.uniform(0, 2)) {
+  const DType dtype = s.real(), eight = s.chance(0.7) ? DType::f8e4m3 : DType::f8e5m2;
+  switch (s.uniform(0, 4)) {
+    case 3: {
+      const Tensor x = s.input(dtype, shape), scale = s.bias(dtype, shape);
+      return s.output(cast(x * scale, eight));
+    }
+    case 4: {
+      const Tensor x = s.input(eight, shape), scale = s.bias(dtype, shape);
+      return s.output(maps(s, cast(x, dtype) * scale, 1));
+    }
     case 0: {
       const Tensor x = cast(s.input(DType::u8, shape), dtype) / 255.0;
       const Tensor mean = s.bias(dtype, shape);

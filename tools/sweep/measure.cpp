@@ -14,6 +14,8 @@
 namespace tenon::tools::sweep {
 namespace {
 
+constexpr std::int64_t kMostChecked = std::int64_t{128} << 20;  // bytes that the host looks at
+
 // What was kept of an earlier search is not the first choice.
 Options untuned(Options options) {
   options.disable.insert("tuned");
@@ -108,8 +110,11 @@ Row Measure::next() {
 void Measure::time(Job& job) {
   Row& row = job.row;
   const DataPool::Buffers data = timing_->pool.buffers(row.drawn.graph);
+  const auto run = [&] { job.executable->run_async(data.inputs, data.outputs, nullptr); };
+  const bool checked = settings_.check_bytes > 0 && row.drawn.bytes <= kMostChecked;
+  if (checked) row.unwritten = unwritten_elements(*backend_, data.outputs, run);
   std::vector<std::function<void()>> works = timing_->copy.works(row.drawn.bytes);
-  works.push_back([&] { job.executable->run_async(data.inputs, data.outputs, nullptr); });
+  works.emplace_back(run);
   const std::vector<runtime::Times> times = timing_->watch.taking_turns(works);
   row.copy = CopyTimes(std::span(times).first(2)).faster;
   row.times = times[2];

@@ -20,7 +20,7 @@ struct MeasureSettings {
   std::int64_t most_bytes = 0;                         ///< of a graph
   bool build_only = false;                             ///< nothing is timed: no device is needed
   bool tune = false;                                   ///< search for better schedules
-  double check_bytes = 0;                              ///< compare with the interpreter at this size; 0: do not
+  double check_bytes = 0;                              ///< compare with the interpreter at this size; 0: do not check
 };
 
 struct Row {
@@ -35,8 +35,9 @@ struct Row {
   std::optional<double> first_choice;  ///< time with the tuner's best schedules over that with the first choice
   bool checked = false, equal = true;
   std::int64_t undecided = 0, elements = 0;  ///< of what was checked
+  std::int64_t unwritten = 0;                ///< elements of outputs that no kernel wrote, where that was checked
 
-  bool right() const { return error.empty() && equal; }
+  bool right() const { return equal && unwritten == 0; }
 };
 
 class Measure {
