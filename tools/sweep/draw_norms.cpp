@@ -34,7 +34,7 @@ Tensor scores(Sketch& s, Tensor x, const Ints& shape) {
   }
 }
 
-// Moments and the normalised x, in f32 where `wide`.
+// x with mean 0 and deviation 1 over some axes, and what it was shifted and multiplied by.
 struct Normalised {
   Tensor value, mean, deviation;
 };
