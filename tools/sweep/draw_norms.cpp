@@ -1,6 +1,6 @@
 // Softmax and norms, as composites and written out, and gradients of norms.
+#include <algorithm>
 #include <cmath>
-#include <iterator>
 
 #include "tools/sweep/draw.h"
 
@@ -48,6 +48,51 @@ Ints last_axes(std::int64_t rank, std::int64_t count) {
   Ints axes;
   for (std::int64_t axis = rank - count; axis < rank; ++axis) axes.push_back(axis);
   return axes;
+}
+
+enum class Norm : std::uint8_t { batch, group, instance, inference };
+
+// x of (batch, channels, space…) or (batch, space…, channels), in f32 or as it is stored.
+struct Channels {
+  Norm kind = Norm::batch;
+  DType dtype = DType::f32;  // as it is stored
+  std::int64_t groups = 1;
+  Ints shape, axes;  // that are normalised
+  Ints parameters;   // the shape of a number for each channel
+  Tensor x;
+};
+
+Channels drawn_channels(Sketch& s) {
+  Channels c;
+  c.dtype = s.real();
+  const int space = static_cast<int>(s.weighted({1, 2, 7, 1}));  // axes of space
+  const bool wide = s.chance(0.5), last = s.chance(0.2);
+  c.kind = static_cast<Norm>(s.weighted({5, 3, 2, 2}));
+  c.groups = s.pick(std::vector<std::int64_t>{2, 4, 8, 16, 32});
+  c.shape = s.images(space);
+  if (space == 0 && c.kind != Norm::inference) c.kind = Norm::batch;
+  const auto rank = static_cast<std::int64_t>(c.shape.size());
+  std::int64_t channel = 1;
+  if (c.kind == Norm::group) {
+    c.shape[1] = std::max<std::int64_t>(1, c.shape[1] / c.groups) * c.groups;
+  } else if (last) {
+    std::rotate(c.shape.begin() + 1, c.shape.begin() + 2, c.shape.end());
+    channel = rank - 1;
+  }
+  for (std::int64_t axis = c.kind == Norm::instance ? 1 : 0; axis < rank; ++axis)
+    if (axis != channel) c.axes.push_back(axis);
+  c.parameters = Ints(static_cast<std::size_t>(rank - channel), 1);
+  c.parameters[0] = at(c.shape, channel);
+  c.x = s.input(c.dtype, c.shape);
+  if (wide) c.x = as(c.x, Sketch::wide(c.dtype));
+  return c;
+}
+
+Tensor grouped(const Channels& c) {
+  Ints cut{c.shape[0], c.groups, c.shape[1] / c.groups};
+  cut.insert(cut.end(), c.shape.begin() + 2, c.shape.end());
+  const auto rank = static_cast<std::int64_t>(cut.size());
+  return reshape(normalised(reshape(c.x, dims(cut)), last_axes(rank, rank - 2)).value, dims(c.shape));
 }
 
 }  // namespace
@@ -104,53 +149,28 @@ void draw_row_norm(Sketch& s) {
 }
 
 void draw_channel_norm(Sketch& s) {
-  const DType dtype = s.real();
-  const int space = static_cast<int>(s.weighted({1, 2, 7, 1}));  // axes of space
-  const bool last = s.chance(0.2), wide = s.chance(0.5), affine = s.chance(0.85), moments = s.chance(0.3);
-  const std::size_t kind = s.weighted({5, 3, 2, 2});  // batch, group, instance, batch at inference
-  const std::int64_t groups = s.pick(std::vector<std::int64_t>{2, 4, 8, 16, 32});
+  const Channels c = drawn_channels(s);
+  const DType dtype = c.dtype;
+  const auto parameter = [&] { return as(s.input(dtype, c.parameters), c.x.dtype()); };
+  const bool affine = s.chance(0.85), moments = s.chance(0.3);
   const int after = static_cast<int>(s.weighted({4, 4, 1}));
-  Ints shape = s.images(space);
-  const bool grouped = kind == 1 && space > 0;
-  if (grouped) shape[1] = std::max<std::int64_t>(1, shape[1] / groups) * groups;
-  if (last && !grouped) {
-    shape.push_back(shape[1]);
-    shape.erase(shape.begin() + 1);
-  }
-  const auto rank = static_cast<std::int64_t>(shape.size());
-  const std::int64_t channel = last && !grouped ? rank - 1 : 1;
-  const Ints parameters = channel == rank - 1 ? Ints{shape.back()} : only(Ints(shape.begin() + 1, shape.end()), {0});
-  Tensor x = s.input(dtype, shape);
-  if (wide) x = as(x, Sketch::wide(dtype));
-  const auto parameter = [&] {
-    const Tensor p = s.input(dtype, parameters);
-    return wide ? as(p, x.dtype()) : p;
-  };
-  Ints axes;
-  for (std::int64_t axis = kind == 2 && space > 0 ? 1 : 0; axis < rank; ++axis)
-    if (axis != channel) axes.push_back(axis);
   Tensor y;
-  if (kind == 3) {
+  if (c.kind == Norm::inference) {
     const Tensor m = parameter(), v = parameter();
-    y = (x - m) * rsqrt(abs(v) + 1e-3);
-  } else if (grouped) {
-    Ints cut{shape[0], groups, shape[1] / groups};
-    cut.insert(cut.end(), shape.begin() + 2, shape.end());
-    y = reshape(normalised(reshape(x, dims(cut)), last_axes(rank + 1, rank - 1)).value, dims(shape));
+    y = (c.x - m) * rsqrt(abs(v) + 1e-3);
+  } else if (c.kind == Norm::group) {
+    y = grouped(c);
   } else {
-    const Normalised n = normalised(x, axes);
-    if (moments) {
-      s.output(reshape(n.mean, {Dim(count(extents(n.mean)))}));
-      s.output(reshape(n.deviation, {Dim(count(extents(n.deviation)))}));
-    }
+    const Normalised n = normalised(c.x, c.axes);
     y = n.value;
+    if (moments)
+      for (const Tensor& moment : {n.mean, n.deviation}) s.output(reshape(moment, {Dim(count(extents(moment)))}));
   }
   if (affine) {
     const Tensor w = parameter(), b = parameter();
     y = y * w + b;
   }
-  if (wide) y = as(y, dtype);
-  s.output(maps(s, y, after));
+  s.output(maps(s, as(y, dtype), after));
 }
 
 void draw_norm_gradient(Sketch& s) {

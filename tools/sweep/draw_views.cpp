@@ -7,8 +7,6 @@
 namespace tenon::tools::sweep {
 namespace {
 
-std::int64_t at(const Ints& shape, std::int64_t axis) { return shape[static_cast<std::size_t>(axis)]; }
-
 // A part of one axis, in steps or not.
 Tensor sliced(Sketch& s, const Tensor& x) {
   const Ints shape = extents(x);

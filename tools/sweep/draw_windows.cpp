@@ -6,130 +6,147 @@
 namespace tenon::tools::sweep {
 namespace {
 
-std::int64_t at(const Ints& shape, std::int64_t axis) { return shape[static_cast<std::size_t>(axis)]; }
-
-// Windows of `size` in steps of `step` along `axes`.
-struct Window {
-  Ints axes;
-  std::int64_t size, step;
+// x of (batch, channels, space…) or (batch, space…, channels), and windows of `size` in steps of `step` along its
+// space.
+struct Windows {
+  Tensor x;
+  Ints shape, axes;
+  std::int64_t channel, size, step, frame;
 };
-template <typename Fold>
-Tensor over_window(const Tensor& x, const Window& window, const Fold& fold) {
-  Tensor result = x;
-  for (const std::int64_t axis : window.axes) {  // an axis at a time
-    const std::int64_t n = at(extents(result), axis), places = (n - window.size) / window.step + 1;
-    Tensor folded;
-    for (std::int64_t i = 0; i < window.size; ++i) {
-      const Tensor shifted = slice(result, axis, i, i + (places - 1) * window.step + 1, window.step);
-      folded = i == 0 ? shifted : fold(folded, shifted, i);
-    }
-    result = folded;
+
+Windows drawn_windows(Sketch& s) {
+  const DType dtype = s.real();
+  const int space = 1 + static_cast<int>(s.weighted({3, 6, 1}));
+  const bool last = s.chance(0.2), apart = s.chance(0.4), is_framed = s.chance(0.4);
+  const std::int64_t size = s.pick(std::vector<std::int64_t>{2, 2, 3, 3, 3, 5}), step = s.uniform(1, 2);
+  Windows w{{}, s.images(space), {}, 1, size, apart ? size : step, is_framed ? size / 2 : 0};
+  const auto rank = static_cast<std::int64_t>(w.shape.size());
+  for (std::int64_t axis = 2; axis < rank; ++axis) {
+    std::int64_t& extent = w.shape[static_cast<std::size_t>(axis)];
+    extent = std::max(extent, 2 * size);
+    w.axes.push_back(last ? axis - 1 : axis);
   }
-  return result;
+  if (last) {
+    std::rotate(w.shape.begin() + 1, w.shape.begin() + 2, w.shape.end());
+    w.channel = rank - 1;
+  }
+  w.x = s.input(dtype, w.shape);
+  return w;
 }
 
-// All places of a window at once, as a pool over two axes is written by hand.
+// `width` elements of `value` around x along some axes.
+Tensor framed(const Tensor& x, const Ints& axes, std::int64_t width, double value) {
+  Ints widths(static_cast<std::size_t>(x.rank()), 0);
+  for (const std::int64_t axis : axes) widths[static_cast<std::size_t>(axis)] = width;
+  return width == 0 ? x : pad(x, dims(widths), dims(widths), value);
+}
+
+// Element i of each window along one axis.
+Tensor element(const Tensor& x, const Windows& w, std::int64_t axis, std::int64_t i) {
+  const std::int64_t last = (at(extents(x), axis) - w.size) / w.step * w.step;
+  return slice(x, axis, i, i + last + 1, w.step);
+}
+
+// An axis at a time.
 template <typename Fold>
-Tensor over_square(const Tensor& x, const Window& window, const Fold& fold) {
-  const Ints shape = extents(x);
-  const std::int64_t a = window.axes[0], b = window.axes[1];
-  const std::int64_t rows = (at(shape, a) - window.size) / window.step + 1,
-                     columns = (at(shape, b) - window.size) / window.step + 1;
+Tensor folded_by_axis(Tensor x, const Windows& w, const Fold& fold) {
+  for (const std::int64_t axis : w.axes) {
+    Tensor folded = element(x, w, axis, 0);
+    for (std::int64_t i = 1; i < w.size; ++i) folded = fold(folded, element(x, w, axis, i));
+    x = folded;
+  }
+  return x;
+}
+
+// All elements of a window over two axes at once.
+template <typename Fold>
+Tensor folded_at_once(const Tensor& x, const Windows& w, const Fold& fold) {
   Tensor folded;
-  for (std::int64_t i = 0; i < window.size * window.size; ++i) {
-    const std::int64_t up = i / window.size, by = i % window.size;
-    const Tensor row = slice(x, a, up, up + (rows - 1) * window.step + 1, window.step);
-    const Tensor place = slice(row, b, by, by + (columns - 1) * window.step + 1, window.step);
-    folded = i == 0 ? place : fold(folded, place, i);
+  for (std::int64_t i = 0; i < w.size * w.size; ++i) {
+    const Tensor one = element(element(x, w, w.axes[0], i / w.size), w, w.axes[1], i % w.size);
+    folded = i == 0 ? one : fold(folded, one);
   }
   return folded;
 }
 
-// The axes of space, framed where `frame` > 0, at least a window long.
-Tensor framed(const Tensor& x, const Ints& axes, std::int64_t frame, double value) {
-  Ints width(static_cast<std::size_t>(x.rank()), 0);
-  for (const std::int64_t axis : axes) width[static_cast<std::size_t>(axis)] = frame;
-  return frame == 0 ? x : pad(x, dims(width), dims(width), value);
+template <typename Fold>
+Tensor folded(Sketch& s, const Tensor& x, const Windows& w, const Fold& fold) {
+  const bool at_once = s.chance(0.5) && w.axes.size() == 2;
+  return at_once ? folded_at_once(x, w, fold) : folded_by_axis(x, w, fold);
+}
+
+Tensor largest(Sketch& s, const Windows& w) {
+  const double least = w.x.dtype() == DType::f16 ? -6e4 : -1e30;
+  return folded(s, framed(w.x, w.axes, w.frame, least), w,
+                [](const Tensor& a, const Tensor& b) { return maximum(a, b); });
+}
+
+Tensor averages(Sketch& s, const Windows& w) {
+  double places = 1;
+  for (std::size_t i = 0; i < w.axes.size(); ++i) places *= static_cast<double>(w.size);
+  return folded(s, framed(w.x, w.axes, w.frame, 0), w, [](const Tensor& a, const Tensor& b) { return a + b; }) *
+         (1 / places);
+}
+
+// A depthwise convolution along one axis: a weight for each place and channel.
+Tensor convolved(Sketch& s, const Windows& w) {
+  const std::int64_t axis = w.axes[0];
+  const Tensor x = framed(w.x, {axis}, w.size / 2, 0);
+  const std::int64_t places = at(extents(x), axis) - w.size + 1;
+  Tensor total;
+  for (std::int64_t i = 0; i < w.size; ++i) {
+    const Tensor weight = s.input(x.dtype(), only(w.shape, {w.channel}));
+    const Tensor product = slice(x, axis, i, i + places) * weight;
+    total = i == 0 ? product : total + product;
+  }
+  return total;
+}
+
+Tensor differences(Sketch&, const Windows& w) {
+  const std::int64_t axis = w.axes.back(), n = at(w.shape, axis);
+  return slice(w.x, axis, 1, n) - slice(w.x, axis, 0, n - 1);
+}
+
+// Laplace's, by finite differences.
+Tensor curvature(Sketch&, const Windows& w) {
+  const Tensor wide = framed(w.x, w.axes, 1, 0);
+  Tensor total = w.x * (-2.0 * static_cast<double>(w.axes.size()));
+  for (const std::int64_t axis : w.axes) {
+    Tensor line = wide;
+    for (const std::int64_t other : w.axes)
+      if (other != axis) line = slice(line, other, 1, 1 + at(w.shape, other));
+    total = total + slice(line, axis, 0, at(w.shape, axis));
+    total = total + slice(line, axis, 2, 2 + at(w.shape, axis));
+  }
+  return total;
+}
+
+// Windows that do not overlap, as axes of their own.
+Tensor pooled_by_reshape(Sketch& s, const Windows& w) {
+  Ints cut, pooled;
+  Tensor whole = w.x;
+  for (std::int64_t axis = 0; axis < w.x.rank(); ++axis) {
+    const bool is_space = std::find(w.axes.begin(), w.axes.end(), axis) != w.axes.end();
+    const std::int64_t n = at(w.shape, axis), windows = n / w.size;
+    cut.push_back(is_space ? windows : n);
+    if (!is_space) continue;
+    if (n % w.size != 0) whole = slice(whole, axis, 0, windows * w.size);
+    pooled.push_back(static_cast<std::int64_t>(cut.size()));
+    cut.push_back(w.size);
+  }
+  const Tensor parts = reshape(whole, dims(cut));
+  return s.chance(0.5) ? mean(parts, pooled) : max(parts, pooled);
 }
 
 }  // namespace
 
 void draw_window(Sketch& s) {
-  const DType dtype = s.real();
-  const int space = 1 + static_cast<int>(s.weighted({3, 6, 1}));
-  const std::size_t kind = s.weighted({4, 4, 2, 2, 2, 2});
-  const bool last = s.chance(0.2), square = s.chance(0.5);
-  const std::int64_t size = s.pick(std::vector<std::int64_t>{2, 2, 3, 3, 3, 5}),
-                     step = s.chance(0.4) ? size : s.uniform(1, 2);
-  const std::int64_t frame = s.chance(0.4) ? size / 2 : 0;
-  Ints shape = s.images(space);
-  Ints axes;
-  for (std::int64_t axis = 2; axis < static_cast<std::int64_t>(shape.size()); ++axis) {
-    axes.push_back(last ? axis - 1 : axis);
-    shape[static_cast<std::size_t>(axis)] = std::max(shape[static_cast<std::size_t>(axis)], 2 * size);
-  }
-  if (last) {
-    shape.push_back(shape[1]);
-    shape.erase(shape.begin() + 1);
-  }
-  const Tensor x = s.input(dtype, shape);
+  constexpr Tensor (*kKinds[])(Sketch&, const Windows&) = {largest,     averages,  convolved,
+                                                           differences, curvature, pooled_by_reshape};
+  const Windows windows = drawn_windows(s);
+  const auto kind = kKinds[s.weighted({4, 4, 2, 2, 2, 2})];
   const int after = static_cast<int>(s.weighted({6, 3}));
-  const Window window{axes, size, step};
-  const bool whole = axes.size() == 2 && square;
-  if (kind == 0) {
-    const Tensor wide = framed(x, axes, frame, dtype == DType::f16 ? -6e4 : -1e30);
-    const auto larger = [](const Tensor& a, const Tensor& b, std::int64_t) { return maximum(a, b); };
-    return s.output(maps(s, whole ? over_square(wide, window, larger) : over_window(wide, window, larger), after));
-  }
-  if (kind == 1) {
-    const Tensor wide = framed(x, axes, frame, 0);
-    const auto plus = [](const Tensor& a, const Tensor& b, std::int64_t) { return a + b; };
-    double places = 1;
-    for (std::size_t i = 0; i < axes.size(); ++i) places *= static_cast<double>(size);
-    return s.output(
-        maps(s, (whole ? over_square(wide, window, plus) : over_window(wide, window, plus)) * (1 / places), after));
-  }
-  if (kind == 2) {  // a weight for each place and channel
-    const Tensor wide = framed(x, {axes[0]}, size / 2, 0);
-    const std::int64_t channel = last ? x.rank() - 1 : 1;
-    Ints parameters = only(shape, {channel});
-    const std::int64_t places = at(extents(wide), axes[0]) - size + 1;
-    Tensor folded;
-    for (std::int64_t i = 0; i < size; ++i) {
-      const Tensor w = s.input(dtype, parameters), shifted = slice(wide, axes[0], i, i + places);
-      folded = i == 0 ? shifted * w : folded + shifted * w;
-    }
-    return s.output(maps(s, folded, after));
-  }
-  if (kind == 3) {  // differences
-    const std::int64_t n = at(shape, axes.back());
-    return s.output(maps(s, slice(x, axes.back(), 1, n) - slice(x, axes.back(), 0, n - 1), after));
-  }
-  if (kind == 4) {  // Laplace
-    const Tensor wide = framed(x, axes, 1, 0);
-    Tensor folded = x * (-2.0 * static_cast<double>(axes.size()));
-    for (const std::int64_t axis : axes) {
-      Tensor inner = wide;
-      for (const std::int64_t other : axes)
-        if (other != axis) inner = slice(inner, other, 1, 1 + at(shape, other));
-      folded = folded + slice(inner, axis, 0, at(shape, axis)) + slice(inner, axis, 2, 2 + at(shape, axis));
-    }
-    return s.output(folded);
-  }
-  // A pool of whole windows, by reshape and mean.
-  Ints cut;
-  Ints pooled;
-  Tensor inner = x;
-  for (std::int64_t axis = 0; axis < x.rank(); ++axis) {
-    const bool is_space = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (is_space && at(shape, axis) % size != 0) inner = slice(inner, axis, 0, at(shape, axis) / size * size);
-    cut.push_back(is_space ? at(shape, axis) / size : at(shape, axis));
-    if (!is_space) continue;
-    pooled.push_back(static_cast<std::int64_t>(cut.size()));
-    cut.push_back(size);
-  }
-  const Tensor parts = reshape(inner, dims(cut));
-  const Tensor y = s.chance(0.5) ? mean(parts, pooled) : max(parts, pooled);
+  const Tensor y = kind(s, windows);
   s.output(maps(s, y, after));
 }
 

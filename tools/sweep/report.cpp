@@ -95,7 +95,8 @@ std::string table_head(bool tuned) {
 std::string table_row(const Row& row) {
   const std::string megabytes = fmt::format("{:.1f}", static_cast<double>(row.drawn.bytes) / 1e6);
   if (!row.error.empty())
-    return fmt::format("{:>6} {:<14} {:>9} {}\n", row.index, row.drawn.kind->name, megabytes, row.error);
+    return fmt::format("{:>6} {:<14} {:>9} {}\n", row.index, row.drawn.kind->name, megabytes,
+                       row.error.substr(0, row.error.find('\n')));
   if (row.of_copy == 0)
     return fmt::format(fmt::runtime(kHead), row.index, row.drawn.kind->name, megabytes, "-", row.kernels,
                        fmt::format("{:.0f} ms", row.build_ms), "-", "");

@@ -79,6 +79,7 @@ class Sketch {
 
 Shape dims(const Ints& extents);
 Ints extents(const Tensor& tensor);
+inline std::int64_t at(const Ints& shape, std::int64_t axis) { return shape[static_cast<std::size_t>(axis)]; }
 /// A cast where one is needed.
 Tensor as(const Tensor& x, DType dtype);
 std::int64_t count(const Ints& extents);
