@@ -111,9 +111,9 @@ TEST(Distribution, IsOfSortedShares) {
   EXPECT_EQ(distribution({}).count, 0U);
 }
 
-#ifdef TENON_WITH_CPU
 const std::string kSweep = "sweep --seed 3 --bytes 4K:64K ";
 
+#ifdef TENON_WITH_CPU
 TEST_F(Cli, SweepTimesDrawnGraphsBesideACopyAndChecksThem) {
   const Outcome outcome = tenon(kSweep + "--target cpu --count 12 --first 4 --seconds 0.001 --no-flush --check --json");
   ASSERT_EQ(outcome.code, 0) << outcome.text;
