@@ -16,21 +16,38 @@ namespace {
 // rows of 64 pieces.
 constexpr double kRereadShare = 0.7;
 
-// Of reads that vary along the reduced axes.
-double row_bytes(const Context& context, const Cluster& cluster) {
+// Of rows that lie side by side a block has a line, and registers hold columns as long as these in pieces of 32 bytes:
+// codegen/schedule/reduce_columns.cpp.
+constexpr double kLine = 128, kPiece = 32;
+constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
+
+// Whether more of what each element of each row reads lies across the rows than along them, as codegen's column_wise().
+bool lies_in_columns(const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
+  int across = 0, along = 0;
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) {
+      if ((depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0) continue;
+      across += layout.back().axis == domain.kept - 1;
+      along += layout.back().axis >= domain.kept;
+    }
+  return cluster.kernel_class == KernelClass::reduce && across > along;
+}
+
+std::vector<const Read*> row_reads(const Cluster& cluster) {
   const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
-  double bytes = 0;
+  std::vector<const Read*> reads;
   for (const Read& read : cluster.reads)
     if (std::any_of(read.layouts.begin(), read.layouts.end(),
                     [&](const Layout& layout) { return (depends_of(layout) & reduced) != 0; }))
-      bytes += bytes_of(context, cluster, read);
-  return bytes;
+      reads.push_back(&read);
+  return reads;
 }
 
 // How a kernel reads the rows that it needs again.
 struct Reading {
   double rows = 1, again = 0;  // bytes of all rows
-  double blocks = 1;           // that have a row together
   bool held = true;
   double reach = 0;  // GB/s of all blocks
 };
@@ -39,10 +56,22 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
   const CostModel& cost = context.options.cost;
   Reading reading;
   reading.rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
-  reading.again = row_bytes(context, cluster);
-  reading.blocks = std::exp2(std::ceil(std::log2(std::max(1.0, reading.again / reading.rows / cost.row_block_bytes))));
-  reading.held = reading.blocks <= cost.row_blocks;
-  reading.reach = reading.rows * (reading.held ? reading.blocks : kRereadShare) * cost.block_gb_s;
+  double element = 1;  // bytes of the widest
+  for (const Read* read : row_reads(cluster)) {
+    reading.again += bytes_of(context, cluster, *read);
+    element = std::max(element, static_cast<double>(size_of(context.graph.type(read->value).dtype)));
+  }
+  if (lies_in_columns(cluster)) {
+    const double length = context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
+    reading.held = length <= (element < 4 ? kHeldNarrow : kHeldColumn);
+    const double blocks = std::max(1.0, reading.rows * element / (reading.held ? kPiece : kLine));
+    reading.reach = blocks * (reading.held ? 1 : kRereadShare) * cost.block_gb_s;
+    return reading;
+  }
+  const double blocks =  // that have a row together
+      std::exp2(std::ceil(std::log2(std::max(1.0, reading.again / reading.rows / cost.row_block_bytes))));
+  reading.held = blocks <= cost.row_blocks;
+  reading.reach = reading.rows * (reading.held ? blocks : kRereadShare) * cost.block_gb_s;
   return reading;
 }
 

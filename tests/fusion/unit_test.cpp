@@ -211,10 +211,27 @@ TEST(Estimates, PutFewLongRowsApartWhereThatIsFaster) {
   EXPECT_EQ(kernels(128, options), 1U);
   wider.cost.block_gb_s *= 2;
   EXPECT_EQ(kernels(64, wider), 1U);
+}
+
+// The statistics of 64 rows of 67 MB share their sweep, and greedy merging would go on from there.
+TEST(Estimates, PutStatisticsOfFewLongRowsApart) {
+  const Graph graph = parse(
+      "graph g(x: f32[64, 64, 512, 512]) {\n  d = sub(x, mean(x, axis=[0, 2, 3], keepdims=true))\n"
+      "  y = mul(d, rsqrt(add(var(x, axis=[0, 2, 3], keepdims=true), 1e-5)))\n  return y\n}\n");
+  PlanOptions options;
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 2U);
   options.rows_apart = false;
-  PlanOptions small = options;
-  small.cost.launch_us = 1e6;
-  EXPECT_EQ(kernels(64, small), 1U);
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 1U);
+}
+
+// Columns: a block has a line of them, and two of these would read 1 MB each twice; what lies along rows has a block
+// for each.
+TEST(Estimates, PutFewColumnsApart) {
+  const auto kernels = [](const char* text) { return make_plan(parse(text), {}).groups.size(); };
+  EXPECT_EQ(kernels("graph g(x: bf16[262144, 256]) {\n  y = div(x, sum(x, axis=0))\n  return y\n}\n"), 2U);
+  EXPECT_EQ(kernels("graph g(x: bf16[256, 32768]) {\n  y = div(x, sum(x, axis=1, keepdims=true))\n  return y\n}\n"),
+            1U);
+  EXPECT_EQ(kernels("graph g(x: bf16[1000, 262144]) {\n  y = div(x, sum(x, axis=0))\n  return y\n}\n"), 1U);
 }
 
 // A mean and the squares around it are one sweep where kernels have that, a maximum and its exponentials too.
