@@ -88,4 +88,10 @@ bool rereads(const Kernel& kernel) {
   return false;
 }
 
+bool finds_index(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+    return instr.kind == InstrKind::reduce && ir::info(instr.op).yields == ir::Yields::Index;
+  });
+}
+
 }  // namespace tenon::codegen

@@ -34,5 +34,7 @@ std::int64_t stream_bytes(const Kernel& kernel);
 std::int64_t held_bytes(const Kernel& kernel);
 /// More than one sweep over the row: a reduction of reductions, or elements stored after one.
 bool rereads(const Kernel& kernel);
+/// Whether a reduction is for the place of an element.
+bool finds_index(const Kernel& kernel);
 
 }  // namespace tenon::codegen

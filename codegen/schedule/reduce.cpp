@@ -31,7 +31,7 @@ constexpr int kThreadsStreaming = 256;     // of a block whose rows pass the cac
 constexpr int kThreadsPeeled = 256;        // of a block that walks a peeled row once
 constexpr int kMostThreads = 512;          // of a block, which leaves each 64 registers and more
 constexpr int kTurnsOfPart = 2;            // of unrolled steps that a part of a row has at least
-constexpr int kTurnsOfSharedPart = 8;      // where it was one block's before: 256 KB of f32, 3 us of a second function
+constexpr int kLeastShared = 384 << 10;    // bytes of a row for which a second function pays that was one block's: 7 us
 constexpr int kMostStreamedPercent = 640;  // of the L2: 320 MB of an H100, where it was measured
 constexpr int kRegistersOfNorms = 51;      // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
@@ -110,13 +110,6 @@ constexpr int kKeptPercent = 53;
 
 bool exceeds_caches(const Kernel& kernel, const Target& target) {
   return bytes_of_streams(kernel).min >= percent_of_l2(target, kKeptPercent);
-}
-
-// Of its threads' candidates a large block finds the best in more instructions than the elements took.
-bool finds_index(const Kernel& kernel) {
-  return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
-    return instr.kind == InstrKind::reduce && ir::info(instr.op).yields == ir::Yields::Index;
-  });
 }
 
 // Threads of a block that hold so many elements each, in whole warps.
@@ -282,10 +275,19 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const bool of_block = schedule.team.mapping == RowMapping::block;
   const bool moments = target.may.moments && of_block && unroll > 1 && find_moments(kernel).has_value();
   const SharedSweeps shared{.online = online, .moments = moments};
-  const int turns = online || moments ? kTurnsOfSharedPart : kTurnsOfPart;
-  if (of_block && one_sweep(kernel, shared))
-    schedule.cut =
-        in_parts(choose_splits(target, shape, 1, turns * step * unroll, schedule.team.threads), finishing_team(kernel));
+  const bool worth = !(online || moments) || shape.length * stream_bytes(kernel) >= kLeastShared;
+  if (of_block && worth && one_sweep(kernel, shared)) {
+    const auto parts = [&](int turns) {
+      return choose_splits(target, shape, 1, turns * step * unroll, schedule.team.threads);
+    };
+    int splits = parts(online || moments ? 1 : kTurnsOfPart);
+    // What is cut at all is cut for all multiprocessors, if need be in parts of two steps of the loop.
+    if (splits > 1 && shape.rows * splits < target.multiprocessors) {
+      while (unroll > 2 && shape.rows * parts(1) < target.multiprocessors) unroll /= 2;
+      splits = parts(1);
+    }
+    schedule.cut = in_parts(splits, finishing_team(kernel));
+  }
   schedule.cache.streaming_loads =
       schedule.vector > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
@@ -293,6 +295,8 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     // A thread has two vectors: with one, a block waits for its sum as long as for its row (a product with a vector,
     // 14336 x 4096 in bf16 on an H200: 32.3 us, 37.5 with one). Of peeled rows it has one, and the compiler's own loop.
     const int least = schedule.peeled ? 2 : 4;
+    // Not for an index: of its threads' candidates a large block finds the best in more instructions than the elements
+    // took.
     const bool many = shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
     schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
     // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.

@@ -20,6 +20,7 @@ constexpr int kMostAccumulators = 32;  // per thread
 // [128, 4096, 1023] in f32 on an H100: 926 us with 16 of 256 threads, 749 with 4 of 1024).
 constexpr std::int64_t kTallColumn = 1024;
 constexpr std::int64_t kTallBytes = 16;
+constexpr std::int64_t kShortColumn = 64;
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
@@ -47,6 +48,24 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   return schedule;
 }
 
+// Short columns that are read once: a thread has eight rows of its own or more, so that few threads or none share a
+// column, and a block takes long pieces of rows. Of an index and its value a thread has few.
+ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, const RowShape& shape,
+                                    ReduceSchedule schedule) {
+  constexpr int kThreads = 256, kLeastColumns = 32, kRowsOfThread = 8, kMostMembers = 8, kMostIndexed = 4;
+  if (finds_index(kernel)) schedule.vector = std::min(schedule.vector, kMostIndexed);
+  int members = 1;
+  while (members < kMostMembers && shape.length >= 2 * members * kRowsOfThread) members *= 2;
+  schedule.team.columns = kThreads / members;
+  while (schedule.team.columns > kLeastColumns &&
+         shape.rows < 2LL * target.multiprocessors * schedule.team.columns * schedule.vector)
+    schedule.team.columns /= 2;
+  schedule.team.threads = std::max(64, schedule.team.columns * members);
+  const std::int64_t team = schedule.team.threads / schedule.team.columns;
+  schedule.keep = Reread{.unroll = choose_unroll(kernel, schedule.vector, shape.length / team)};
+  return schedule;
+}
+
 // 16 bytes of the widest column operand along the kept axis, and the rest of the block along the reduced ones.
 ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   ReduceSchedule schedule;
@@ -63,9 +82,10 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   schedule.vector = usable;
   schedule.cache.streaming_loads =
       usable > 1 && streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
+  const bool reread = rereads(kernel);  // no block can leave a part of a row to another
+  if (!reread && shape.length < kShortColumn) return choose_short_columns(kernel, target, shape, schedule);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
-  const bool reread = rereads(kernel);  // no block can leave a part of a row to another
   const std::int64_t line = 128 / widest_of(kernel);
   while (reread && schedule.team.columns > 4 && schedule.team.columns * schedule.vector > line &&
          shape.rows < std::int64_t{target.multiprocessors} * schedule.team.columns * schedule.vector)

@@ -180,9 +180,26 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[512, 64, 4095]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 least_blocks=2")
       << "long pieces of rows that begin anywhere";
-  EXPECT_EQ(chosen("x: f32[4, 8192, 256]) { y = softmax(x, axis=1)"),
+  EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=4 unroll=4")
       << "columns of a cache line, so that all processors have blocks";
+}
+
+// The threads of a block have whole columns, or share few rows of each.
+TEST(ReduceSchedule, ShortColumnsHaveLongPiecesOfRows) {
+  EXPECT_EQ(chosen("x: bf16[41, 64, 2, 7157]) { y = argmin(x, axis=2)"),
+            "reduce team=column threads=256 columns=256 vector=1 unroll=2");
+  EXPECT_EQ(chosen("x: bf16[2048, 40, 41, 64]) { y = argmax(x, axis=2)"),
+            "reduce team=column threads=256 columns=64 vector=4 unroll=8");
+  EXPECT_EQ(chosen("x: f32[64, 20, 4096]) { y = sum(x, axis=1)"),
+            "reduce team=column threads=256 columns=128 vector=4 unroll=8");
+}
+
+// The second function that combines parts costs as much for two as for all multiprocessors.
+TEST(ReduceSchedule, RowsThatAreCutAreCutForAllMultiprocessors) {
+  EXPECT_EQ(chosen("x: bf16[1048576]) { y = var(x)"),
+            "reduce team=block threads=512 vector=8 unroll=2 moments cut=splits parts=128 finish=block");
+  EXPECT_EQ(chosen("x: bf16[65536]) { y = var(x)"), "reduce team=block threads=512 vector=8 unroll=8 moments");
 }
 
 // A product of one row with weights of 8 bits is a sum along each row of these.
