@@ -57,7 +57,8 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
                                                int cluster, int threads, int blocks);
 /// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,
 /// small ones that leave room for a second row on a multiprocessor, which loads while the first is worked on, or one
-/// large one. Where registers hold the rows, only what leaves that room.
+/// large one; of more where there are too few rows for all multiprocessors. Where registers hold the rows, only what
+/// leaves that room.
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// For a kernel with outer reductions (codegen/schedule/reduce_outer.cpp), and what might be better than `chosen` for
 /// one.

@@ -89,7 +89,22 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   return schedule;
 }
 
-std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+namespace {
+
+// `schedule` by larger clusters, where its rows are too few for all multiprocessors.
+ReduceSchedule by_more_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                              ReduceSchedule schedule) {
+  const std::int64_t rows = shape_of(kernel).rows;
+  while (schedule.team.cluster < kMostSharing && 4 * rows * schedule.team.cluster <= target.multiprocessors) {
+    const auto larger = in_shared_memory(kernel, target, chosen, 2 * schedule.team.cluster, schedule.team.threads,
+                                         schedule.occupancy.least);
+    if (!larger) break;
+    schedule = *larger;
+  }
+  return schedule;
+}
+
+std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (rounds_of(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)}).sweeps.size() <
           2 ||
       widest_of(kernel) > 4)
@@ -115,6 +130,13 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
       if (const auto schedule = fitting(small, 4)) return schedule;
   }
   return fitting(1, 1);
+}
+
+}  // namespace
+
+std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  const auto schedule = fewest_blocks(kernel, target, chosen);
+  return schedule ? by_more_blocks(kernel, target, chosen, *schedule) : schedule;
 }
 
 }  // namespace tenon::codegen

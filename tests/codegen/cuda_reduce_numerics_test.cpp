@@ -275,17 +275,23 @@ TEST(CudaReduceNumerics, RowsInSharedMemory) {
 }
 
 TEST(CudaReduceNumerics, LongRowsAsTheyAreScheduled) {
-  const auto in_shared_memory = [](const std::string& text) {
-    const CudaKernel run = expect_right(text);
+  const auto in_shared_memory = [](const std::string& text, const std::function<void(Kernel&)>& change = {}) {
+    const CudaKernel run = expect_right(text, {}, change);
     EXPECT_GT(run.source.launch.shared_bytes, 0);
     return schedule_of(run);
   };
-  const ReduceSchedule mixed = in_shared_memory("graph g(x: bf16[2, 60001]) { y = softmax(x); return y }");
+  const ReduceSchedule mixed =  // of many rows: a block has one
+      in_shared_memory("graph g(x: bf16[2, 60001]) { y = softmax(x); return y }", [](Kernel& kernel) {
+        ReduceSchedule& schedule = reduce_schedule(kernel);
+        schedule.team.cluster = 1;
+        schedule.team.threads = 512;
+        schedule.keep = InShared{128, 112};
+      });
   EXPECT_TRUE(mixed.peeled && shared_elements(mixed) < held_elements(mixed));
   EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").team.threads, 1024);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").team.cluster, 2);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").team.cluster, 8);
   EXPECT_EQ(
-      in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").team.cluster, 1);
+      in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").team.cluster, 8);
 }
 
 TEST(CudaReduceNumerics, ExponentialsAreSummedBesideTheirMaximum) {
