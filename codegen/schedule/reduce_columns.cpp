@@ -124,7 +124,8 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   constexpr std::int64_t kWord = 4, kAlignment = 16, kLeastOfThread = 16, kLeastPiece = 128;  // bytes
   constexpr std::int64_t kShort = 8, kShortUnaligned = 16;
   constexpr int kLeastColumns = 8;
-  constexpr HeldBlock kAligned[] = {{256, 128, 26}, {512, 32, 16}, {512, 32, 24}};
+  constexpr HeldBlock kNarrow[] = {{256, 128, 26}, {256, 64, 32}, {512, 32, 16}, {512, 32, 24}};
+  constexpr HeldBlock kAligned[] = {{256, 128}, {512, 32}};
   constexpr HeldBlock kUnaligned[] = {{256, 512, 26}, {512, 512, 26}, {1024, 512, 26}, {512, 32, 16}, {1024, 32, 16}};
   if (!shape.known || shape.length < 2 || !rereads(kernel)) return std::nullopt;
   ReduceSchedule schedule;
@@ -151,7 +152,8 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     if (columns > kLeastColumns && (few || beyond)) return false;
     const auto steps = [&] { return (shape.length + team_size(schedule) - 1) / team_size(schedule); };
     const auto bytes = [&] { return steps() * std::max(kWord, schedule.vector * held_bytes(kernel)); };
-    while (schedule.team.threads > std::max(columns, 64) && bytes() < kLeastOfThread) schedule.team.threads /= 2;
+    while (schedule.team.threads > std::max(columns, 64) && bytes() < (wide ? 2 : 1) * kLeastOfThread)
+      schedule.team.threads /= 2;
     // With more it spills, or waits: single words of f32 are the values themselves, and those of f64 take two to
     // compute.
     const int most = widest > kWord                    ? 16
@@ -166,7 +168,10 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     schedule.occupancy.least = enough ? kResident / schedule.team.threads : 0;
     return true;
   };
-  for (const HeldBlock& block : aligned ? std::span<const HeldBlock>(kAligned) : std::span<const HeldBlock>(kUnaligned))
+  const std::span<const HeldBlock> blocks = !aligned         ? std::span<const HeldBlock>(kUnaligned)
+                                            : widest < kWord ? std::span<const HeldBlock>(kNarrow)
+                                                             : std::span<const HeldBlock>(kAligned);
+  for (const HeldBlock& block : blocks)
     for (int columns = most_columns; columns >= kLeastColumns; columns /= 2)
       if (fits(block, columns)) return schedule;
   return std::nullopt;

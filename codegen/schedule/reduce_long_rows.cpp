@@ -91,11 +91,14 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
 
 namespace {
 
-// `schedule` by larger clusters, where its rows are too few for all multiprocessors.
+// `schedule` by larger clusters, where its rows are too few for all multiprocessors and leave each block much to bring.
 ReduceSchedule by_more_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                               ReduceSchedule schedule) {
-  const std::int64_t rows = shape_of(kernel).rows;
-  while (schedule.team.cluster < kMostSharing && 4 * rows * schedule.team.cluster <= target.multiprocessors) {
+  constexpr std::int64_t kLeastOfBlock = 64 << 10;  // bytes
+  const RowShape shape = shape_of(kernel);
+  const std::int64_t bytes = shape.length * stream_bytes(kernel);
+  while (schedule.team.cluster < kMostSharing && 4 * shape.rows * schedule.team.cluster <= target.multiprocessors &&
+         bytes >= 2 * schedule.team.cluster * kLeastOfBlock) {
     const auto larger = in_shared_memory(kernel, target, chosen, 2 * schedule.team.cluster, schedule.team.threads,
                                          schedule.occupancy.least);
     if (!larger) break;
