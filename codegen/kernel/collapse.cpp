@@ -1,5 +1,6 @@
-// Fewer axes: those of extent 1 go, and neighbours that every index treats as one become one. Contract and attend
-// keep their last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be.
+// Fewer axes: those of extent 1 go, and neighbours that every index treats as one become one. A guard may ask for the
+// outer of two alone: a pad of the columns of [W, 3] by k is one of 3 W elements by 3 k. Contract and attend keep their
+// last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be.
 #include <algorithm>
 
 #include "codegen/kernel/kernel.h"
@@ -115,13 +116,76 @@ void join(Kernel& kernel, std::size_t axis) {
   rebuild(kernel, std::move(axes), replacement);
 }
 
+constexpr std::int64_t kMostOf32Bits = 0x7fffffff;
+
+// Whether some operand has `count` elements in neighbouring dimensions, as many as a kernel of 31-bit offsets has at
+// most.
+bool lies_in_operand(const Kernel& kernel, const Dim& count) {
+  for (const Operand& operand : kernel.operands)
+    for (std::size_t from = 0; from < operand.shape.size(); ++from) {
+      Dim product(1);
+      for (std::size_t to = from; to < operand.shape.size(); ++to) {
+        product = product * operand.shape[to];
+        if (product == count) return true;
+      }
+    }
+  return false;
+}
+
+// Whether 32 bits tell a guard that holds from one that does not. Of a size that no symbol bounds the domain has less
+// than 2^31 points, as the operand has elements; beyond them, not far, lie numbers that are taken for negative ones.
+bool fits_offsets(const Kernel& kernel, const Guard& guard) {
+  constexpr std::int64_t kNear = 1 << 28;
+  if (kernel.wide_index) return true;
+  const SymbolBounds range = bounds(guard.index, kernel.context());
+  const std::int64_t most = guard.bound.bounds(kernel.symbols).max;
+  if (range.min >= -kMostOf32Bits && range.max <= kMostOf32Bits && most <= kMostOf32Bits) return true;
+  const Dim& constant = guard.index.constant();
+  return lies_in_operand(kernel, guard.bound) && guard.index.terms().size() == 2 && constant.is_constant() &&
+         std::abs(constant.constant()) <= kNear;
+}
+
+// `guard` of outer + k, or k - outer, as one of outer * extent(inner) + inner: it holds at the same points. Nothing
+// where it asks for more of the two axes.
+std::optional<Guard> widened(const Kernel& kernel, const Guard& guard, int outer, int inner) {
+  const Dim& extent = kernel.axes[static_cast<std::size_t>(inner)].extent;
+  const auto step = guard.index.coefficient(outer);
+  if (!step || guard.index.depends_on(inner)) return std::nullopt;
+  Guard wide{guard.index * extent, guard.bound * extent};
+  if (step->is(1))
+    wide.index = wide.index + Index::axis(inner);
+  else if (step->is(-1))
+    wide.index = wide.index + Index(extent - Dim(1)) - Index::axis(inner);
+  else
+    return std::nullopt;
+  return fits_offsets(kernel, wide) ? std::optional(wide) : std::nullopt;
+}
+
+// Whether the axes may be joined, at the price of guards that ask for both.
+bool move_as_one(const Kernel& kernel, int outer, int inner) {
+  const Dim& extent = kernel.axes[static_cast<std::size_t>(inner)].extent;
+  bool one = true;
+  const auto look = [&](const Index& index) { one = one && moves_as_one(index, outer, inner, extent); };
+  for (const Instr& instr : kernel.body) {
+    look(instr.index);
+    look(instr.access.offset);
+  }
+  for (const Store& store : kernel.stores) look(store.access.offset);
+  visit_guards(kernel, [&](const Guard& guard) {
+    one = one && (moves_as_one(guard.index, outer, inner, extent) || widened(kernel, guard, outer, inner));
+  });
+  return one;
+}
+
 bool merge_one(Kernel& kernel, std::size_t movable) {
   for (std::size_t axis = 0; axis + 1 < movable; ++axis) {
     const Axis outer = kernel.axes[axis], inner = kernel.axes[axis + 1];
     const int a = static_cast<int>(axis), b = a + 1;
-    bool one = outer.reduced == inner.reduced && !inner.extent.is(0) && reduced_together(kernel, a, b);
-    visit_indices(kernel, [&](const Index& index) { one = one && moves_as_one(index, a, b, inner.extent); });
-    if (!one) continue;
+    const bool alike = outer.reduced == inner.reduced && !inner.extent.is(0) && reduced_together(kernel, a, b);
+    if (!alike || !move_as_one(kernel, a, b)) continue;
+    visit_guards(kernel, [&](Guard& guard) {
+      if (!moves_as_one(guard.index, a, b, inner.extent)) guard = *widened(kernel, guard, a, b);
+    });
     join(kernel, axis);
     return true;
   }
