@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "codegen/analysis/dear_values.h"
+#include "codegen/analysis/interior.h"
 #include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/transpose.h"
@@ -87,6 +88,19 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
 constexpr double kCostOfByte = 2.5;    // issue slots in the time of a byte, with all cores at work
 constexpr int kMostCostInTurns = 128;  // beyond, four vectors' values do not fit the registers
 
+// Whether rows are cut where their guards change: most points lie inside, and inside a row several turns do. What lies
+// before and behind takes a masked vector each.
+bool cuts_interior(const Kernel& kernel, const MapSchedule& schedule) {
+  constexpr std::int64_t kVectors = 4;
+  if (schedule.tile || kernel.axes.empty()) return false;
+  const Interior interior = interior_of(kernel);
+  if (interior.empty() || !is_mostly_inside(interior, kernel)) return false;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  const AxisRange* range = range_along(interior, inner);
+  const std::int64_t outside = range == nullptr ? 0 : *points_outside(*range, kernel);
+  return kernel.axes.back().extent.bounds(kernel.symbols).max - outside >= kVectors * schedule.vector;
+}
+
 // With symbolic sizes the kernel decides when it runs; what is not streamed is then masked, which costs nothing only on
 // AVX-512.
 MapSchedule choose_map(const Kernel& kernel, const Target& target) {
@@ -99,6 +113,7 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   schedule.grain = cost <= 64 ? 32768 : 8192;
   schedule.cache.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
   choose_tile(schedule, kernel, target);
+  schedule.interior = cuts_interior(kernel, schedule);
   return schedule;
 }
 

@@ -51,6 +51,7 @@ void fields(F& f, MapSchedule& s) {
   field(f, "unroll", s, &MapSchedule::unroll);
   field(f, "spread", s, &MapSchedule::spread);
   field(f, "interleave", s, &MapSchedule::interleave);
+  field(f, "interior", s, &MapSchedule::interior);
   f.optional("tile", s.tile);
   fields(f, s.cache);
   field(f, "grain", s, &MapSchedule::grain);

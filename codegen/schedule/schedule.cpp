@@ -33,6 +33,7 @@ void take_out_hints(CachePolicy& cache, const Features& may) {
 void take_out(MapSchedule& schedule, const Features& may) {
   take_out_hints(schedule.cache, may);
   schedule.interleave = schedule.interleave && may.interleave;
+  schedule.interior = schedule.interior && may.interior;
 }
 
 void take_out(ReduceSchedule& schedule, const Features& may) {

@@ -48,6 +48,8 @@ struct MapSchedule {
                         ///< `unroll` divides the axis
   bool interleave = false;  ///< CPU: a turn's vectors are computed side by side; what is read beside stores that bypass
                             ///< the caches is fetched ahead
+  bool interior = false;    ///< where guards of one axis hold (analysis/interior.h) they are left out: a CPU's loop is
+                            ///< cut there
   std::optional<MapTile> tile = {};
   CachePolicy cache = {};
   std::int64_t grain = 0;  ///< CPU: elements of one task

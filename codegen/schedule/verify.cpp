@@ -2,6 +2,7 @@
 // other, and emitters check no more. Rules of speed are none of these.
 #include <algorithm>
 
+#include "codegen/analysis/interior.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/rounds.h"
@@ -207,6 +208,8 @@ Reason verify_cpu(const MapSchedule& schedule, const Kernel& kernel) {
   if (!is_lanes(schedule.vector)) return "a vector has 1 to 64 elements";
   if (schedule.unroll < 1 || schedule.unroll > kMostUnrolled) return "a turn has 1 to 16 vectors";
   if (schedule.grain < (schedule.tile ? 0 : 1)) return "tasks are not empty";
+  if (schedule.interior && (schedule.tile || interior_of(kernel).empty()))
+    return "an interior is cut from loops that have guards of one axis, and no tile";
   return schedule.tile ? verify_cpu_tile(*schedule.tile, kernel) : Reason();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/interior.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/emit/llvm/ops/ops.h"
 #include "codegen/kernel/uses.h"
@@ -26,6 +27,7 @@ Scope child_of(Scope& parent, Unit& unit) {
   scope.vector_axis = parent.vector_axis;
   scope.lanes = parent.lanes;
   scope.mask = parent.mask;
+  scope.inside = parent.inside;
   return scope;
 }
 
@@ -162,11 +164,21 @@ Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
   return nullptr;
 }
 
+// Whether a selection takes its first value because the points lie in the interior. What varies less may stand further
+// out, where that is not known yet.
+bool is_chosen_inside(const Unit& unit, const Scope& scope, const Instr& instr) {
+  if (!scope.inside || instr.kind != InstrKind::map || instr.op != ir::Op::where) return false;
+  const Instr& condition = unit.kernel.instr(instr.args[0]);
+  return condition.kind == InstrKind::inside &&
+         std::all_of(condition.guards.begin(), condition.guards.end(), is_of_one_axis);
+}
+
 }  // namespace
 
 Value* evaluate(Unit& unit, Scope& scope, InstrId id) {
   if (Value* value = find_value(scope, id)) return value;
   const Instr& instr = unit.kernel.instr(id);
+  if (is_chosen_inside(unit, scope, instr)) return evaluate(unit, scope, instr.args[1]);
   Scope& home = outermost(scope, instr.depends, unit.uses_results[static_cast<std::size_t>(id)]);
   const At at(unit, home);
   Value* value = emit_instr(unit, home, id);
@@ -317,6 +329,7 @@ Value* evaluate_guards(Unit& unit, Scope& scope, const std::vector<Guard>& guard
   auto& b = unit.b;
   Value* all = nullptr;
   for (const Guard& guard : guards) {
+    if (scope.inside && is_of_one_axis(guard)) continue;
     Value* index = evaluate_index(unit, scope, guard.index);
     Value* bound = splat(unit, emit_dim(unit, guard.bound), lanes_of(index));
     Value* inside = b.CreateICmpULT(index, bound, "inside");

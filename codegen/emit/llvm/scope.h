@@ -22,6 +22,7 @@ struct Scope {
   int vector_axis = -1;              ///< lane l of it is axes[vector_axis] + l
   int lanes = 1;
   Value* mask = nullptr;       ///< lanes in use; null: all
+  bool inside = false;         ///< the points lie in the kernel's interior: guards of one axis hold
   bool holds_results = false;  ///< reductions and contractions are bound here: what uses them stays inside
   std::map<InstrId, Value*> values;
   std::map<std::string, Value*> indices;
@@ -55,7 +56,7 @@ struct Affine {
   Dim step;
 };
 std::optional<Affine> evaluate_affine(Unit& unit, Scope& scope, const Index& index);
-/// Whether every guard holds: i1 or a vector of them; null when there is none.
+/// Whether every guard holds: i1 or a vector of them; null when there is none that may not.
 Value* evaluate_guards(Unit& unit, Scope& scope, const std::vector<Guard>& guards);
 
 // ---- memory (memory.cpp) ----------------------------------------------------------------------------------------

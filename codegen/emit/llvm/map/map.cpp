@@ -1,6 +1,7 @@
 // Map kernels: a task is a chunk of the innermost axis in one or more rows.
 #include <numeric>
 
+#include "codegen/analysis/interior.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/llvm/classes.h"
 #include "codegen/emit/llvm/interleave.h"
@@ -33,17 +34,74 @@ void fetch_ahead(Unit& unit, std::vector<Scope>& vectors) {
                       CacheLevel::first);
 }
 
-void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin, Value* end) {
-  const std::vector<int> all = every_store(unit.kernel);
+void emit_turn(Unit& unit, std::vector<Scope>& vectors, const MapSchedule& schedule, bool around) {
   std::vector<InstrId> values;
   for (const Store& store : unit.kernel.stores) values.push_back(store.value);
-  for_streamed_lanes(unit, scope, schedule.cache.streaming ? all : std::vector<int>{},
+  if (schedule.interleave && around) fetch_ahead(unit, vectors);
+  if (schedule.interleave) evaluate_interleaved(unit, vectors, values);
+  emit_stores(unit, vectors, every_store(unit.kernel), around);
+}
+
+// Of `begin` … `end` of a row what lies in the interior: nothing in a row that is none of it.
+std::pair<Value*, Value*> inside_row(Unit& unit, const Scope& row, const Tiling& tiling, Value* begin, Value* end) {
+  auto& b = unit.b;
+  Value *from = begin, *to = end, *inside = b.getTrue();
+  for (const AxisRange& range : interior_of(unit.kernel)) {
+    Value* at = row.axes[static_cast<std::size_t>(range.axis)];
+    for (const Dim& low : range.lows) {
+      Value* limit = emit_dim(unit, low);
+      if (range.axis == tiling.inner)
+        from = maximum_of(unit, from, limit);
+      else
+        inside = b.CreateAnd(inside, b.CreateICmpSGE(at, limit));
+    }
+    for (const Dim& high : range.highs) {
+      Value* limit = emit_dim(unit, high);
+      if (range.axis == tiling.inner)
+        to = minimum_of(unit, to, limit);
+      else
+        inside = b.CreateAnd(inside, b.CreateICmpSLT(at, limit));
+    }
+  }
+  inside = b.CreateAnd(inside, b.CreateICmpSLT(from, to));
+  return {b.CreateSelect(inside, from, begin), b.CreateSelect(inside, to, begin)};
+}
+
+// A row in three pieces: whole turns of the interior without guards, and what lies before and behind them in masked
+// vectors.
+void emit_cut_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin,
+                  Value* end) {
+  auto& b = unit.b;
+  const std::int64_t turn = std::int64_t{tiling.lanes} * tiling.unroll;
+  const auto [from, to] = inside_row(unit, scope, tiling, begin, end);
+  const Lanes lanes{tiling.inner, tiling.lanes, tiling.unroll, from, to};
+  const auto turns = [&](Value* first, Value* last, bool around) {
+    loop_in(unit, scope, first, last, constant(unit, turn), around ? "stream" : "interior",
+            [&](Scope& inside, Value* base) {
+              inside.inside = true;
+              std::vector<Scope> vectors = vectors_from(unit, inside, tiling.inner, base, tiling.lanes, tiling.unroll);
+              emit_turn(unit, vectors, schedule, around);
+            });
+  };
+  Value *start = from, *stop = from;
+  if (schedule.cache.streaming)
+    if (const auto streamed = streamed_lanes(unit, scope, every_store(unit.kernel), lanes)) {
+      turns(streamed->start, streamed->stop, true);
+      start = streamed->start;
+      stop = streamed->stop;
+    }
+  Value* whole = b.CreateMul(b.CreateSDiv(b.CreateSub(to, stop), constant(unit, turn)), constant(unit, turn));
+  Value* behind = b.CreateAdd(stop, whole);
+  turns(stop, behind, false);
+  for_edges(unit, scope, {{tiling.inner, tiling.lanes, 1, begin, end}, start, behind},
+            [&](std::vector<Scope>& vectors) { emit_turn(unit, vectors, schedule, false); });
+}
+
+void emit_row(Unit& unit, Scope& scope, const Tiling& tiling, const MapSchedule& schedule, Value* begin, Value* end) {
+  if (schedule.interior) return emit_cut_row(unit, scope, tiling, schedule, begin, end);
+  for_streamed_lanes(unit, scope, schedule.cache.streaming ? every_store(unit.kernel) : std::vector<int>{},
                      {tiling.inner, tiling.lanes, tiling.unroll, begin, end},
-                     [&](std::vector<Scope>& vectors, bool around) {
-                       if (schedule.interleave && around) fetch_ahead(unit, vectors);
-                       if (schedule.interleave) evaluate_interleaved(unit, vectors, values);
-                       emit_stores(unit, vectors, all, around);
-                     });
+                     [&](std::vector<Scope>& vectors, bool around) { emit_turn(unit, vectors, schedule, around); });
 }
 
 Tiling tiling_of(const Kernel& kernel, const MapSchedule& schedule) {

@@ -1,0 +1,104 @@
+// See interior.h.
+#include "codegen/analysis/interior.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/kernel/visit.h"
+
+namespace tenon::codegen {
+namespace {
+
+Dim ceil_div(const Dim& dim, std::int64_t by) { return (dim + Dim(by - 1)).floor_div(by); }
+
+// From low up to high, without it.
+struct Range {
+  Dim low, high;
+};
+
+// Where 0 <= k + c * i < bound.
+Range range_of(const Guard& guard) {
+  const Dim& k = guard.index.constant();
+  const std::int64_t step = guard.index.terms()[0].coefficient.constant();
+  if (step > 0) return {ceil_div(Dim(0) - k, step), ceil_div(guard.bound - k, step)};
+  return {(k - guard.bound).floor_div(-step) + Dim(1), k.floor_div(-step) + Dim(1)};
+}
+
+// Adds a limit that another may make superfluous: of two constants one is the stricter.
+void add_limit(std::vector<Dim>& limits, const Dim& limit, bool greatest) {
+  for (Dim& other : limits) {
+    if (other == limit) return;
+    const Dim distance = limit - other;
+    if (!distance.is_constant()) continue;
+    if ((distance.constant() > 0) == greatest) other = limit;
+    return;
+  }
+  limits.push_back(limit);
+}
+
+AxisRange& range_to_extend(Interior& interior, int axis) {
+  for (AxisRange& range : interior)
+    if (range.axis == axis) return range;
+  interior.push_back({axis, {}, {}});
+  return interior.back();
+}
+
+}  // namespace
+
+bool is_of_one_axis(const Guard& guard) {
+  const std::vector<IndexTerm>& terms = guard.index.terms();
+  return terms.size() == 1 && terms[0].atom->kind == IndexAtom::Kind::axis && terms[0].coefficient.is_constant() &&
+         terms[0].coefficient.constant() != std::numeric_limits<std::int64_t>::min();
+}
+
+Interior interior_of(const Kernel& kernel) {
+  Interior interior;
+  visit_guards(kernel, [&](const Guard& guard) {
+    if (!is_of_one_axis(guard)) return;
+    const Range range = range_of(guard);
+    const int axis = guard.index.terms()[0].atom->id;
+    AxisRange& along = range_to_extend(interior, axis);
+    const Dim& extent = kernel.axes[static_cast<std::size_t>(axis)].extent;
+    if (range.low.bounds(kernel.symbols).max > 0) add_limit(along.lows, range.low, true);
+    if ((range.high - extent).bounds(kernel.symbols).min < 0) add_limit(along.highs, range.high, false);
+  });
+  std::sort(interior.begin(), interior.end(), [](const AxisRange& a, const AxisRange& b) { return a.axis < b.axis; });
+  return interior;
+}
+
+const AxisRange* range_along(const Interior& interior, int axis) {
+  const auto found =
+      std::find_if(interior.begin(), interior.end(), [&](const AxisRange& range) { return range.axis == axis; });
+  return found == interior.end() ? nullptr : &*found;
+}
+
+std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel) {
+  const Dim& extent = kernel.axes[static_cast<std::size_t>(range.axis)].extent;
+  std::int64_t outside = 0;
+  if (range.lows.size() > 1 || range.highs.size() > 1) return std::nullopt;
+  for (const Dim& low : range.lows) {
+    if (!low.is_constant()) return std::nullopt;
+    outside += low.constant();
+  }
+  for (const Dim& high : range.highs) {
+    const Dim behind = extent - high;
+    if (!behind.is_constant()) return std::nullopt;
+    outside += behind.constant();
+  }
+  return outside;
+}
+
+bool is_mostly_inside(const Interior& interior, const Kernel& kernel) {
+  constexpr double kLong = 1024, kLeast = 0.5;
+  double share = 1;
+  for (const AxisRange& range : interior) {
+    const Dim& extent = kernel.axes[static_cast<std::size_t>(range.axis)].extent;
+    const auto outside = points_outside(range, kernel);
+    if (!outside) return false;
+    const double length = extent.is_constant() ? static_cast<double>(extent.constant()) : kLong;
+    share *= std::max(0.0, 1 - static_cast<double>(*outside) / std::max(1.0, length));
+  }
+  return share >= kLeast;
+}
+
+}  // namespace tenon::codegen

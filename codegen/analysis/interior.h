@@ -1,0 +1,34 @@
+// Where the guards of a kernel hold: the interior, a range of each axis. Guards of one axis alone bound it; others, of
+// several axes or of gathered values, are no part of it and stay.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "codegen/kernel/kernel.h"
+
+namespace tenon::codegen {
+
+/// Points of `axis` from the greatest of `lows` up to the least of `highs`, without it; where there is none of a kind,
+/// from 0, or up to the extent.
+struct AxisRange {
+  int axis = -1;
+  std::vector<Dim> lows, highs;
+};
+
+/// Inside all ranges, each guard of one axis holds.
+using Interior = std::vector<AxisRange>;
+
+/// Whether the guard asks for k + c * axis of constant c, and the interior says where it holds.
+bool is_of_one_axis(const Guard& guard);
+/// Empty where no guard is of one axis.
+Interior interior_of(const Kernel& kernel);
+/// Nothing where no guard bounds that axis.
+const AxisRange* range_along(const Interior& interior, int axis);
+
+/// How many points of an axis lie outside, where that is a constant.
+std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel);
+/// Whether at least half of the points lie inside, as far as is known; axes of unknown extent are taken for long ones.
+bool is_mostly_inside(const Interior& interior, const Kernel& kernel);
+
+}  // namespace tenon::codegen
