@@ -36,10 +36,10 @@ TEST(Collapse, APadOfColumnsIsOneOfTheirElements) {
 
 // 0 <= k - i < n asks for the last of i's elements first. Colours run backwards too, or are no part of it.
 TEST(Collapse, ColumnsThatRunBackwards) {
-  EXPECT_EQ(shown("graph g(x: f32[30, 3]) { return pad(flip(x, axis=[0, 1]), low=[2, 0], high=[1, 0]) }"),
-            "axis i0: 99\nload in0[-1*i0 + 95] if 0 <= -1*i0 + 95 < 90");
-  EXPECT_EQ(shown("graph g(x: f32[30, 3]) { return pad(flip(x, axis=[0]), low=[2, 0], high=[1, 0]) }"),
-            "axis i0: 33\naxis i1: 3\nload in0[-3*i0 + i1 + 93] if 0 <= i0 + -2 < 30");
+  EXPECT_EQ(shown("graph g(x: f32[30, 3]) { return flip(pad(x, low=[2, 0], high=[1, 0]), axis=[0, 1]) }"),
+            "axis i0: 99\nload in0[-1*i0 + 92] if 0 <= -1*i0 + 92 < 90");
+  EXPECT_EQ(shown("graph g(x: f32[30, 3]) { return flip(pad(x, low=[2, 0], high=[1, 0]), axis=[0]) }"),
+            "axis i0: 33\naxis i1: 3\nload in0[-3*i0 + i1 + 90] if 0 <= -1*i0 + 30 < 30");
 }
 
 TEST(Collapse, NotWhereTheColoursAreGuardedOrColumnsAreSkipped) {

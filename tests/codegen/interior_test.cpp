@@ -48,8 +48,8 @@ TEST(Interior, OfStridesIsRoundedInwards) {
                           "  b = slice(p, axis=[0], start=[2], stop=[107], step=[2])\n"
                           "  return add(a, b) }")),
             "i0 from 2 to 51");  // 2 * 2 - 3 = 1 is inside, 2 * 1 - 3 is not; 2 * 50 - 1 = 99 is inside
-  EXPECT_EQ(shown(lowered("graph g(x: f32[100]) { return pad(flip(x, axis=[0]), low=[3], high=[4]) }")),
-            "i0 from 3 to 103");
+  EXPECT_EQ(shown(lowered("graph g(x: f32[100]) { return flip(pad(x, low=[3], high=[4]), axis=[0]) }")),
+            "i0 from 4 to 104");
 }
 
 TEST(Interior, IsSmallOfWhatIsJoinedAndOfShortRows) {
