@@ -72,6 +72,26 @@ const AxisRange* range_along(const Interior& interior, int axis) {
   return found == interior.end() ? nullptr : &*found;
 }
 
+Kernel inside_of(Kernel kernel) {
+  const auto leave_out = [](std::vector<Guard>& guards) { std::erase_if(guards, is_of_one_axis); };
+  std::vector<InstrId> taken(kernel.body.size());
+  for (InstrId id = 0; id < static_cast<InstrId>(kernel.body.size()); ++id) {
+    Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+    leave_out(instr.guards);
+    leave_out(instr.access.guards);
+    for (InstrId& arg : instr.args) arg = taken[static_cast<std::size_t>(arg)];
+    const bool chooses = instr.kind == InstrKind::map && instr.op == ir::Op::where;
+    const Instr* condition = chooses ? &kernel.instr(instr.args[0]) : nullptr;
+    const bool holds = chooses && condition->kind == InstrKind::inside && condition->guards.empty();
+    taken[static_cast<std::size_t>(id)] = holds ? instr.args[1] : id;
+  }
+  for (Store& store : kernel.stores) {
+    leave_out(store.access.guards);
+    store.value = taken[static_cast<std::size_t>(store.value)];
+  }
+  return kernel;
+}
+
 std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel) {
   const Dim& extent = kernel.axes[static_cast<std::size_t>(range.axis)].extent;
   std::int64_t outside = 0;

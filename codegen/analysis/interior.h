@@ -26,6 +26,9 @@ Interior interior_of(const Kernel& kernel);
 /// Nothing where no guard bounds that axis.
 const AxisRange* range_along(const Interior& interior, int axis);
 
+/// The kernel at points of its interior, without the guards that hold there; instructions keep their numbers.
+Kernel inside_of(Kernel kernel);
+
 /// How many points of an axis lie outside, where that is a constant.
 std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel);
 /// Whether at least half of the points lie inside, as far as is known; axes of unknown extent are taken for long ones.

@@ -84,6 +84,70 @@ __device__ __forceinline__ pack<T, N> from_around(const pack<T, 2 * N>& around, 
   return x;
 }
 
+//@ load_stretch
+// N elements of the `count` at p from `at` on, a multiple of `aligned`, in vectors of so many; zeros beyond both ends, and
+// everywhere where `inside` is false. `whole`: the count is a multiple of `aligned`.
+template <int N, int aligned, bool whole, class T, class I, class L>
+__device__ __forceinline__ pack<T, N> load_stretch(const T* p, I at, L count, bool inside) {
+  pack<T, N> x;
+#pragma unroll
+  for (int i = 0; i < N; i += aligned) {
+    const I from = at + i;
+    pack<T, aligned> piece = {};
+    if (inside && from >= 0 && from <= count - aligned) {
+      piece = *reinterpret_cast<const pack<T, aligned>*>(p + from);
+    } else if (!whole && inside && from >= 0) {
+#pragma unroll
+      for (int j = 0; j < aligned; ++j)
+        if (from < count - j) piece[j] = p[from + j];
+    }
+#pragma unroll
+    for (int j = 0; j < aligned; ++j) x[i + j] = piece[j];
+  }
+  return x;
+}
+
+//@ move_down
+// Where bit `by` of `past` is set, each word takes the value of the one `by` behind it; so with all lower bits. Steps are
+// templates, not rounds of a loop, so that words stay in registers.
+template <int by, class W, int M>
+__device__ __forceinline__ void move_down(W (&word)[M], int past) {
+  if constexpr (by > 0) {
+    const bool moves = (past & by) != 0;
+#pragma unroll
+    for (int i = 0; i + by < M; ++i) {
+      const W behind = word[i + by], here = word[i];
+      word[i] = moves ? behind : here;
+    }
+    move_down<by / 2>(word, past);
+  }
+}
+
+//@ shifted
+// Elements past … past + N - 1 of x, where `past` is less than `aligned`, a power of two.
+template <int N, int aligned, class T, int M>
+__device__ __forceinline__ pack<T, N> shifted(const pack<T, M>& x, int past) {
+  constexpr int size = (int)sizeof(T), a_word = size < 4 ? 4 / size : 1, words = M / a_word;
+  pack<T, N> y;
+  if constexpr (size < 4) {
+    u32 word[words];
+    memcpy(word, x.element, 4 * words);
+    move_down<aligned / a_word / 2>(word, past / a_word);
+#pragma unroll
+    for (int i = 0; i + 1 < words; ++i)
+      word[i] = __funnelshift_r(word[i], word[i + 1], (u32)(past % a_word * 8 * size));
+    memcpy(y.element, word, N * size);
+  } else {
+    T word[words];
+#pragma unroll
+    for (int i = 0; i < words; ++i) word[i] = x[i];
+    move_down<aligned / 2>(word, past);
+#pragma unroll
+    for (int i = 0; i < N; ++i) y[i] = word[i];
+  }
+  return y;
+}
+
 //@ word_of
 template <int bytes>
 struct word_of;

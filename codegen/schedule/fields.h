@@ -52,6 +52,7 @@ void fields(F& f, MapSchedule& s) {
   field(f, "spread", s, &MapSchedule::spread);
   field(f, "interleave", s, &MapSchedule::interleave);
   field(f, "interior", s, &MapSchedule::interior);
+  field(f, "overlaps", s, &MapSchedule::overlaps);
   f.optional("tile", s.tile);
   fields(f, s.cache);
   field(f, "grain", s, &MapSchedule::grain);

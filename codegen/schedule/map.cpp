@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/analysis/interior.h"
+#include "codegen/analysis/overlap.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -228,6 +230,62 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
     schedule.vector /= 2;
 }
 
+// Registers that stretches of overlapping loads may take, in bytes.
+constexpr std::int64_t kMostStretchBytes = 512;
+// Points of a row from which on the vectors that cross its end, point by point, cost little.
+constexpr std::int64_t kLongRow = 256;
+
+// Whether vectors of so many points lie in rows, or may cross their ends because all results lie like the domain.
+std::optional<bool> flat_with(const Kernel& kernel, int vector) {
+  const Dim& row = kernel.axes.back().extent;
+  const SymbolBounds length = row.bounds(kernel.symbols);
+  if (length.max < vector) return std::nullopt;
+  if (kernel.axes.size() == 1 || power_of_two_divisor(row, vector, kernel.symbols) == vector) return false;
+  const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
+                                [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
+  return flat && (row.is_constant() ? length.min : length.max) >= kLongRow ? std::optional(true) : std::nullopt;
+}
+
+// Threads that load what their points share once, where there is something: 16 bytes of results, or of what they read
+// where points lie apart in that.
+bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
+  std::int64_t widest = 1;
+  for (const Access& access : streams(kernel)) widest = std::max(widest, element_bytes(kernel, access));
+  const int axis = static_cast<int>(kernel.axes.size()) - 1;
+  for (int vector = static_cast<int>(16 / widest); vector >= 1; vector /= 2) {
+    const auto flat = flat_with(kernel, vector);
+    if (!flat || (vector > 1 && vector * cost_of(kernel) > kVectorCost)) continue;
+    const std::vector<Overlap> overlaps = overlaps_of(kernel, {axis, vector, *flat});
+    std::int64_t own = 0, bytes = 0;
+    for (const Overlap& overlap : overlaps) {
+      const std::int64_t size = element_bytes(kernel, overlap.stretch);
+      own = std::max(own, vector * overlap.step * size);
+      bytes += overlap.vectors() * overlap.aligned * size;
+    }
+    if (overlaps.empty() || (vector > 1 && (own > 16 || bytes > kMostStretchBytes))) continue;
+    schedule.vector = vector;
+    schedule.flat = *flat;
+    schedule.overlaps = true;
+    return true;
+  }
+  return false;
+}
+
+// Each operand once, however many loads read it.
+std::vector<Access> streams_of_operands(const std::vector<Access>& accesses) {
+  std::vector<Access> streams;
+  for (const Access& access : accesses)
+    if (std::none_of(streams.begin(), streams.end(), [&](const Access& s) { return s.operand == access.operand; }))
+      streams.push_back(access);
+  return streams;
+}
+
+std::int64_t bytes_of(const std::vector<Access>& accesses, const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const Access& access : accesses) bytes += element_bytes(kernel, access);
+  return bytes;
+}
+
 // A few blocks more than run at once, each of which has little to compute.
 bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Target& target, const SymbolBounds& points) {
   const std::int64_t at_once =
@@ -240,12 +298,9 @@ bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Targe
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   MapSchedule schedule;
   if (kernel.axes.empty()) return schedule;
-  const std::vector<Access> accesses = streams(kernel);
-  std::int64_t widest = 1, bytes = 0;
-  for (const Access& access : accesses) {
-    widest = std::max(widest, element_bytes(kernel, access));
-    bytes += element_bytes(kernel, access);
-  }
+  std::vector<Access> accesses = streams(kernel);
+  std::int64_t widest = 1, bytes = bytes_of(accesses, kernel);
+  for (const Access& access : accesses) widest = std::max(widest, element_bytes(kernel, access));
   int vector = static_cast<int>(16 / widest);
   if (accesses.size() >= 8) vector = std::max(1, vector / 2);
   while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
@@ -256,17 +311,25 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = vector;
     schedule.flat = true;
   }
+  const bool overlaps = !schedule.tile && target.may.overlaps && choose_overlaps(schedule, kernel);
+  if (overlaps) {
+    accesses = streams_of_operands(accesses);
+    bytes = bytes_of(accesses, kernel);
+    const Interior interior = interior_of(kernel);
+    schedule.interior = !interior.empty() && is_mostly_inside(interior, kernel);
+  }
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
   const bool beyond_caches = exceeds_caches(target, count, bytes);
-  const bool plain = !schedule.tile && !schedule.flat;
+  const bool plain = !schedule.tile && !schedule.flat && !overlaps;
   const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
   if (plain && count.min >= percent_of_l2(target, kManyStreamsPercent) / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
     schedule.vector = std::min(schedule.vector, narrow);
-  share_out(schedule, kernel, target, count, widest);
+  if (!overlaps) share_out(schedule, kernel, target, count, widest);
   choose_caching(schedule, kernel, target, accesses, count, bytes);
+  if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
   return schedule;

@@ -34,6 +34,7 @@ void take_out(MapSchedule& schedule, const Features& may) {
   take_out_hints(schedule.cache, may);
   schedule.interleave = schedule.interleave && may.interleave;
   schedule.interior = schedule.interior && may.interior;
+  schedule.overlaps = schedule.overlaps && may.overlaps;
 }
 
 void take_out(ReduceSchedule& schedule, const Features& may) {

@@ -49,7 +49,8 @@ struct MapSchedule {
   bool interleave = false;  ///< CPU: a turn's vectors are computed side by side; what is read beside stores that bypass
                             ///< the caches is fetched ahead
   bool interior = false;    ///< where guards of one axis hold (analysis/interior.h) they are left out: a CPU's loop is
-                            ///< cut there
+                            ///< cut there, a thread of CUDA has another body
+  bool overlaps = false;    ///< CUDA: a thread loads the stretches of analysis/overlap.h once
   std::optional<MapTile> tile = {};
   CachePolicy cache = {};
   std::int64_t grain = 0;  ///< CPU: elements of one task

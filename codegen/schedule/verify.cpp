@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/interior.h"
+#include "codegen/analysis/overlap.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/rounds.h"
@@ -68,6 +69,11 @@ Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Targ
   if (schedule.unroll < 1 || schedule.unroll > kMostUnrolled) return "a thread has 1 to 16 vectors";
   if (schedule.spread && !may_spread(kernel, schedule))
     return "vectors that are spread fill whole blocks, and divide the outermost axis";
+  if ((schedule.interior || schedule.overlaps) && (schedule.tile || schedule.unroll > 1 || schedule.spread))
+    return "an interior and overlaps are of threads of one vector";
+  if (schedule.interior && interior_of(kernel).empty()) return "no guard is of one axis";
+  const VectorPoints points{static_cast<int>(kernel.axes.size()) - 1, schedule.vector, schedule.flat};
+  if (schedule.overlaps && overlaps_of(kernel, points).empty()) return "no loads of neighbouring points overlap";
   return schedule.tile ? verify_tile(schedule, kernel) : Reason();
 }
 

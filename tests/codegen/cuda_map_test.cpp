@@ -189,11 +189,11 @@ TEST(CudaMap, VectorsCrossTheEndsOfOddRows) {
 
 TEST(CudaMap, AMisalignedOperandDoesNotUndoTheOthers) {
   KernelBuilder b(ir::KernelClass::map, {{"i0", 1024}});
-  const int x = b.input(DType::f32, {1026}), y = b.output(DType::f32, {1024});
-  const InstrId sum = b.map(Op::add, {b.load(x, Index::axis(0)), b.load(x, Index::axis(0) + Index(2))});
+  const int x = b.input(DType::f32, {1026}), z = b.input(DType::f32, {1026}), y = b.output(DType::f32, {1024});
+  const InstrId sum = b.map(Op::add, {b.load(x, Index::axis(0)), b.load(z, Index::axis(0) + Index(2))});
   b.store(y, Index::axis(0), b.map(Op::sub, {sum, b.load(x, Index(Dim(1023)) - Index::axis(0))}));
   const Source source = emitted(b.kernel);
-  test::expect_lines(source.text, {"load<4, 4>(in0 + i0)", "load<4, 2>(in0 + i0 + 2)", "in0[-(i0 + j) + 1023]",
+  test::expect_lines(source.text, {"load<4, 4>(in0 + i0)", "load<4, 2>(in1 + i0 + 2)", "in0[-(i0 + j) + 1023]",
                                    "store<4, 4>(out0 + i0, y0)"});
 }
 

@@ -36,6 +36,9 @@ constexpr const char* kSoftmax = "x: bf16[16384, 4096]) { y = softmax(x)";
 constexpr const char* kLongSoftmax = "x: f32[2048, 131072]) { y = softmax(x)";
 constexpr const char* kVariance = "x: f32[16, 4194304]) { y = reshape(var(x, axis=1), shape=[16])";
 constexpr const char* kPad = "x: f32[2048, 2048]) { y = pad(x, low=[0, 1], high=[0, 1])";
+constexpr const char* kPool =
+    "x: f32[2048, 2048]) { p = pad(x, low=[0, 1], high=[0, 1])\n"
+    "y = add(slice(p, axis=[1], start=[0], stop=[2048]), slice(p, axis=[1], start=[2], stop=[2050]))";
 constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
 
 struct Case {
@@ -63,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
     Features, SwitchedOff,
     ::testing::Values(Case{"streaming", true, kTanh, " streaming"}, Case{"streaming", false, kTanh, " streaming"},
                       Case{"keep_reads", true, kTanh, " keep_reads "}, Case{"interleave", false, kGelu, " interleave "},
-                      Case{"interior", false, kPad, " interior "},
+                      Case{"interior", false, kPad, " interior "}, Case{"interior", true, kPool, " interior "},
+                      Case{"overlaps", true, kPool, " overlaps "},
                       Case{"hold_rows", true, kSoftmax, " keep=registers "},
                       Case{"hold_rows", false, kSoftmax, " keep=buffer "},
                       Case{"late_stores", false, kSoftmax, " late_stores "},

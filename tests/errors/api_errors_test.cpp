@@ -66,7 +66,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
       "split_depth, split_f32, pair_products, rows_apart, packing, calibration, plans, streaming, "
       "online, "
       "contraction, hold_rows, interior, product_bounds, block_mask, clusters, dependent_launch, keep_reads, "
-      "bulk_copies, moments, "
+      "bulk_copies, overlaps, moments, "
       "read_ahead, wgmma, "
       "narrow, "
       "interleave, "

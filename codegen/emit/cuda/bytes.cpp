@@ -77,6 +77,9 @@ std::optional<std::int64_t> ByteVectors::literal(InstrId id) const {
 std::optional<ByteForm> ByteVectors::form_of_load(InstrId id) const {
   const Lanes& lanes = points_.lanes;
   if (contains(points_.registers.held, id) || contains(points_.shared.loads, id)) return ByteForm{};
+  for (const Overlap& overlap : points_.overlaps)
+    for (const Overlap::Load& load : overlap.loads)
+      if (load.id == id) return std::nullopt;
   const Access& access = kernel_.instr(id).access;
   if (width_of(kernel_, access, lanes) != 0) return ByteForm{};
   if (lanes.flat || lanes.peeled != nullptr || lanes.axis < 0) return std::nullopt;

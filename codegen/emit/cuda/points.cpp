@@ -117,6 +117,15 @@ class PointsEmitter {
   // The value at point j of the vector: taken from its vector where it has one.
   void define_at(const std::string& j, InstrId id, const Names& names) {
     const Instr& instr = kernel_.instr(id);
+    if (const std::string element = stretch_element(id, j); !element.empty()) {
+      const DType stored = stored_dtype(kernel_, instr.access);
+      const std::string guard = guard_text(instr.access.guards, names), value = decoded(element, stored);
+      const std::string zero = literal(std::int64_t{0}, stored);
+      out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id,
+                            guard.empty() ? value : fmt::format("{} ? {} : {}", guard, value, zero)),
+                comment(instr));
+      return;
+    }
     if (bytes_.form(id) != nullptr && !contains(elements_, id)) return;
     if (contains(vectors_, id))
       out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, vector_element(id, j)), comment(instr));
@@ -125,6 +134,21 @@ class PointsEmitter {
                 comment(instr));
     else
       define(out_, kernel_, id, computed_, names);
+  }
+
+  // "w0[2 * j + 3]"; empty where the load has its own.
+  std::string stretch_element(InstrId id, const std::string& j) const {
+    for (std::size_t i = 0; i < points_.overlaps.size(); ++i) {
+      const Overlap& overlap = points_.overlaps[i];
+      for (const Overlap::Load& load : overlap.loads) {
+        if (load.id != id) continue;
+        const std::int64_t first = load.first + std::max(0, overlap.before);
+        if (vector() == 1) return fmt::format("w{}[{}]", i, first);
+        return fmt::format("w{}[{}{}{}]", i, overlap.step == 1 ? "" : fmt::format("{} * ", overlap.step), j,
+                           first == 0 ? "" : fmt::format(" + {}", first));
+      }
+    }
+    return {};
   }
 
   std::string vector_name(InstrId id) const {
@@ -183,6 +207,7 @@ class PointsEmitter {
 
   // What several loads read is read once.
   void define_load(InstrId id) {
+    if (!stretch_element(id, "j").empty()) return;
     const VectorLoad load = load_of(id);
     if (load.value.empty()) return;
     const auto [first, is_first] = known_.emplace(load.value, load.name);
@@ -236,7 +261,8 @@ class PointsEmitter {
         out_.line(
             fmt::format("{} y{};", pack_type(stored_dtype(kernel_, store_at(kernel_, index).access), vector()), index));
     out_.unrolled("j", vector());
-    const Names names = points_.lanes.flat ? emit_advance() : at_point(names_, points_.lanes.axis, "j");
+    const Names names =
+        points_.lanes.flat && !points_.lanes.in_row ? emit_advance() : at_point(names_, points_.lanes.axis, "j");
     for (InstrId id : instrs_)
       if (varies(id)) define_at("j", id, names);
     save("j");
@@ -376,6 +402,33 @@ class PointsEmitter {
 };
 
 }  // namespace
+
+void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps) {
+  const Names names = names_of(kernel);
+  for (std::size_t i = 0; i < overlaps.size(); ++i) {
+    const Overlap& overlap = overlaps[i];
+    const Access& stretch = overlap.stretch;
+    const Dim count = element_count(operand_at(kernel, stretch).shape);
+    const bool whole = power_of_two_divisor(count, overlap.aligned, kernel.symbols) == overlap.aligned;
+    const std::string guard = guard_text(stretch.guards, names), base = operand_name(kernel, stretch.operand);
+    const int elements = overlap.vectors() * overlap.aligned;
+    const auto load = [&](const std::string& at) {
+      return fmt::format("load_stretch<{}, {}, {}>({}, {}, {}, {})", elements, overlap.aligned, whole, base, at,
+                         dim_text(count, names), guard.empty() ? "true" : guard);
+    };
+    const std::string type = pack_type(stored_dtype(kernel, stretch), overlap.before < 0 ? overlap.elements : elements);
+    if (overlap.before >= 0) {
+      out.line(
+          fmt::format("const {} w{} = {};", type, i, load(index_text(stretch.offset - Index(overlap.before), names))));
+      continue;
+    }
+    out.line(fmt::format("const {} from_w{} = {};", index_type(kernel), i, index_text(stretch.offset, names)));
+    const std::string past = fmt::format("from_w{} & {}", i, overlap.aligned - 1);
+    out.line(fmt::format("const int past_w{} = (int)({});", i, past));
+    out.line(fmt::format("const {0} w{1} = shifted<{2}, {3}>({4}, past_w{1});", type, i, overlap.elements,
+                         overlap.aligned, load(fmt::format("from_w{0} - past_w{0}", i))));
+  }
+}
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) { PointsEmitter(out, kernel, points).emit(); }
 

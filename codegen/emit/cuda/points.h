@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/analysis/overlap.h"
 #include "codegen/emit/cuda/text/names.h"
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/emit/cuda/vectors.h"
@@ -56,7 +57,8 @@ struct Points {
   SharedVectors shared = {};
   Accumulators accumulators = {};
   Packed packed = {};
-  bool loaded = false;  ///< placed_loads are defined before
+  std::vector<Overlap> overlaps = {};  ///< their stretches are defined before, "w0", "w1" (define_stretches)
+  bool loaded = false;                 ///< placed_loads are defined before
 };
 
 /// A vector that a run loads: "const pack<u8, 16> x3 = load<16, 16>(in1 + i1);"
@@ -65,6 +67,9 @@ struct VectorLoad {
 };
 /// Those that no value of the run decides, each once, in the order in which the run defines them.
 std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points);
+
+/// Loads the stretches of `overlaps` into registers: "const pack<float, 12> w0 = …;"
+void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);

@@ -47,7 +47,7 @@ std::string held_type(const Kernel& kernel, InstrId value) {
 }
 
 bool varies(const Lanes& lanes, std::uint64_t axes) {
-  return lanes.flat ? axes != 0 : lanes.axis >= 0 && (axes >> lanes.axis & 1) != 0;
+  return lanes.flat && !lanes.in_row ? axes != 0 : lanes.axis >= 0 && (axes >> lanes.axis & 1) != 0;
 }
 
 int width_of(const Kernel& kernel, const Access& access, const Lanes& lanes) {

@@ -17,6 +17,7 @@ struct Lanes {
   int axis = -1;                   ///< they follow each other along it; -1: there is one point
   int vector = 1;                  ///< how many there are
   bool flat = false;               ///< they follow the row-major order of the whole domain instead
+  bool in_row = false;             ///< and all of them lie in one row
   const Access* peeled = nullptr;  ///< a vector begins where this access is aligned; null: at a multiple of `vector`
 };
 

@@ -3,6 +3,8 @@
 // one.
 #include <fmt/format.h>
 
+#include "codegen/analysis/interior.h"
+#include "codegen/analysis/overlap.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
@@ -14,19 +16,24 @@ namespace {
 
 constexpr std::size_t kManyOperands = 16;  // beyond, the compiler spilled rather than take registers of other blocks
 
+// The points of a vector that is none, one by one.
+void emit_singly(Writer& out, const Kernel& kernel, const Points& points, const std::string& condition) {
+  Points scalar = points;
+  scalar.lanes = {.axis = points.lanes.axis};
+  scalar.registers.held.clear();
+  out.line("#pragma unroll 1");
+  out.open(fmt::format("for ({} last = point; {}; ++last) {{", unsigned_index_type(kernel), condition));
+  decode_axes(out, kernel, 0, kernel.axes.size(), "last");
+  emit_points(out, kernel, scalar);
+  out.close();
+}
+
 // The last vector of a domain that the vector does not divide: element by element.
 void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const std::string& total) {
   out.open(fmt::format("if (point + {} <= {}) {{", points.lanes.vector, total));
   emit_points(out, kernel, points);
   out.close("} else {");
-  Points scalar = points;
-  scalar.lanes = {.axis = points.lanes.axis};
-  scalar.registers.held.clear();
-  out.line("#pragma unroll 1");
-  out.open(fmt::format("for ({} last = point; last < {}; ++last) {{", unsigned_index_type(kernel), total));
-  decode_axes(out, kernel, 0, kernel.axes.size(), "last");
-  emit_points(out, kernel, scalar);
-  out.close();
+  emit_singly(out, kernel, points, fmt::format("last < {}", total));
   out.close();
 }
 
@@ -64,12 +71,80 @@ void define_point(Writer& out, const Share& share) {
                        schedule.vector > 1 ? fmt::format("({}) * {}", thread, schedule.vector) : thread));
 }
 
+// Where all points of a vector lie in the interior: "i0 >= 1 && i0 < 511 && i1 >= 1 && i1 + 3 < 511".
+std::string inside_text(const Kernel& kernel, const Lanes& lanes) {
+  const Names names = names_of(kernel);
+  std::string text;
+  const auto require = [&](const std::string& condition) { text += (text.empty() ? "" : " && ") + condition; };
+  for (const AxisRange& range : interior_of(kernel)) {
+    const std::string& name = names.axes[static_cast<std::size_t>(range.axis)];
+    const bool along = range.axis == lanes.axis && lanes.vector > 1;
+    for (const Dim& low : range.lows) require(fmt::format("{} >= {}", name, dim_text(low, names)));
+    for (const Dim& high : range.highs)
+      require(
+          fmt::format("{}{} < {}", name, along ? fmt::format(" + {}", lanes.vector - 1) : "", dim_text(high, names)));
+  }
+  return text.empty() ? "true" : text;
+}
+
+// Registers of stretches that both bodies of a thread find loaded, in bytes: beyond, each loads what it is about to
+// use.
+constexpr std::int64_t kMostLoadedAhead = 192;
+
+std::int64_t bytes_of(const std::vector<Overlap>& overlaps, const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (const Overlap& overlap : overlaps)
+    bytes += overlap.vectors() * overlap.aligned * element_bytes(kernel, overlap.stretch);
+  return bytes;
+}
+
+// A vector of one row: with stretches that its points share, and with another body inside.
+void emit_vector_of_row(Writer& out, const Share& share, const Points& all) {
+  const Kernel& kernel = share.kernel;
+  Points points = all;
+  points.lanes.in_row = true;
+  if (share.schedule.overlaps)
+    points.overlaps = overlaps_of(kernel, {points.lanes.axis, points.lanes.vector, points.lanes.flat});
+  const bool ahead = !share.schedule.interior || bytes_of(points.overlaps, kernel) <= kMostLoadedAhead;
+  const auto body = [&](const Kernel& of, const Points& run) {
+    if (!ahead) define_stretches(out, of, run.overlaps);
+    emit_points(out, of, run);
+  };
+  if (ahead) define_stretches(out, kernel, points.overlaps);
+  if (!share.schedule.interior) return body(kernel, points);
+  const Kernel inside = inside_of(kernel);
+  Points within = points;
+  within.instrs = needed(inside, roots_of(inside, points.stores));
+  for (Overlap& overlap : within.overlaps) std::erase_if(overlap.stretch.guards, is_of_one_axis);
+  out.open(fmt::format("if ({}) {{", inside_text(kernel, points.lanes)));
+  body(inside, within);
+  out.close("} else {");
+  body(kernel, points);
+  out.close();
+}
+
+// Vectors that rows cut are taken apart.
+void emit_vector_in_row(Writer& out, const Share& share, const Points& points) {
+  if (share.whole && !points.lanes.flat) return emit_vector_of_row(out, share, points);
+  const Names names = names_of(share.kernel);
+  const auto axis = static_cast<std::size_t>(points.lanes.axis);
+  out.open(fmt::format("if ({} + {} <= {}) {{", names.axes[axis], points.lanes.vector,
+                       dim_text(share.kernel.axes[axis].extent, names)));
+  emit_vector_of_row(out, share, points);
+  out.close("} else {");
+  emit_singly(out, share.kernel, points,
+              fmt::format("last < {} && last < point + {}", share.total, points.lanes.vector));
+  out.close();
+}
+
 void emit_vector_of_points(Writer& out, const Share& share, const Points& points) {
   define_point(out, share);
   if (!share.exact)
     out.line(fmt::format("if (point >= {}) {};", share.total, share.schedule.unroll > 1 ? "break" : "return"));
   decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
-  if (share.whole) {
+  if (share.schedule.overlaps || share.schedule.interior) {
+    emit_vector_in_row(out, share, points);
+  } else if (share.whole) {
     emit_points(out, share.kernel, points);
   } else {
     emit_ragged(out, share.kernel, points, share.total);
