@@ -27,7 +27,8 @@ import torch
 from peer_cases import ATTENTION, CASES, Scores, uniform
 
 # Of the norm, of the worst element.
-BOUNDS = {torch.bfloat16: (4e-3, 2e-2), torch.float16: (1e-3, 5e-3), torch.float32: (1e-5, 1e-4)}
+BOUNDS = {torch.bfloat16: (4e-3, 2e-2), torch.float16: (1e-3, 5e-3), torch.float32: (1e-5, 1e-4),
+          torch.uint8: (1e-9, 1e-9)}
 BOUNDS_OF = {
     "matmul_nn_tf32_4096": (1e-3, 1e-2),                       # operands of 11 bits
     "matmul_mlp16_bf16_1024x4096": (3e-2, 3e-1),               # every layer rounds its results

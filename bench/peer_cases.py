@@ -515,6 +515,37 @@ def _(device):
     return kl, [torch.softmax(randn(device, 8192, 16384, dtype="f32"), -1) for _ in range(2)]
 
 
+# Windows and stencils, also in cases/shapes.
+
+def jacobi(x):
+    p = F.pad(x, (1, 1, 1, 1))
+    return 0.25 * ((p[:-2, 1:-1] + p[2:, 1:-1]) + (p[1:-1, :-2] + p[1:-1, 2:]))
+
+
+def blur(x):
+    h, w, _ = x.shape
+    p = F.pad(x.to(torch.int16), (0, 0, 1, 1, 1, 1))
+    total = sum(p[i:i + h, j:j + w] for i in range(3) for j in range(3))
+    return torch.div(total, 9, rounding_mode="floor").to(torch.uint8)
+
+
+ROWS_OF_POOLS, CUBES = (64, 128, 65536), (16, 32, 128, 128)
+on_inputs("avgpool_f32_64x128x65536_8", lambda x: F.avg_pool1d(x, 8, 1, 4), ROWS_OF_POOLS, dtype="f32")
+on_inputs("avgpool_f32_64x128x65536_8_by_8", lambda x: F.avg_pool1d(x, 8, 8, 4), ROWS_OF_POOLS, dtype="f32")
+on_inputs("maxpool_f32_64x128x65536_8", lambda x: F.max_pool1d(x, 8, 1, 4, 3), ROWS_OF_POOLS, dtype="f32")
+on_inputs("avgpool_f32_16x64x1024x1024_11_by_11", lambda x: F.avg_pool2d(x, 11), (16, 64, 1024, 1024), dtype="f32")
+on_inputs("avgpool_f32_32x64x512x512_3_by_2", lambda x: F.avg_pool2d(x, 3, 2, 1), (32, 64, 512, 512), dtype="f32")
+on_inputs("maxpool_f32_32x64x512x512_4", lambda x: F.max_pool2d(x, 4, 1, 1), (32, 64, 512, 512), dtype="f32")
+on_inputs("avgpool_f32_16x32x128x128x256_3_by_2", lambda x: F.avg_pool3d(x, 3, 2, 1), (*CUBES, 256), dtype="f32")
+on_inputs("maxpool_f32_16x32x128x128x128_3_by_2", lambda x: F.max_pool3d(x, 3, 2, 1, 3), (*CUBES, 128), dtype="f32")
+on_inputs("jacobi_f32_16384", jacobi, (16384, 16384), dtype="f32")
+
+
+@case("blur_u8_8640x15360x3")
+def _(device):
+    return blur, [torch.randint(0, 10, (8640, 15360, 3), device=device, dtype=torch.uint8)]
+
+
 # Models (cases/models).
 
 def gpt2_block(x, ln1_w, ln1_b, w_qkv, b_qkv, w_proj, b_proj, ln2_w, ln2_b, w_fc, b_fc, w_out, b_out):
