@@ -1,6 +1,7 @@
 // The CPU target beside what a machine can do: tanh-GELU of 64 M f32 elements beside a copy of the same bytes on all
-// threads, a 1024 x 1024 x 1024 f32 product beside OpenBLAS. The two of a pair take turns in one run, so that both see
-// the same machine; each is checked once. Exit code 1 when a share is below its bar.
+// threads, a 1024 x 1024 x 1024 f32 product beside OpenBLAS; on one thread a Jacobi step and a blur beside plain loops,
+// and a pad and a slice of [H, W, 3] beside those of [H, 3 W]. The two of a pair take turns in one run, so that both
+// see the same machine; each is checked once. Exit code 1 when a share is below its bar.
 //     tenon_cpu_speed [SECONDS]    per pair; default 3
 // OpenBLAS is looked for at run time (Debian: libopenblas0) and its row is skipped without it.
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <random>
 #include <thread>
 
+#include "plain_loops.h"
 #include "tenon/tenon.h"
 
 namespace {
@@ -141,11 +143,89 @@ bool compare_matmul(double seconds) {
   return report("matmul f32, 1024^3", pair, "OpenBLAS", 0.5, close);
 }
 
+tenon::Options one_thread() {
+  tenon::Options options = tenon::default_options();
+  options.threads = 1;
+  return options;
+}
+
+// x' of f32 [n, n]: the mean of four neighbours, zero outside.
+bool compare_jacobi(double seconds) {
+  constexpr std::int64_t kSide = 3000, kCount = kSide * kSide;
+  tenon::Graph g("jacobi");
+  const tenon::Tensor p = pad(g.input("x", tenon::DType::f32, {kSide, kSide}), {1, 1}, {1, 1});
+  const auto at = [&](std::int64_t i, std::int64_t j) { return slice(p, {{i, i + kSide}, {j, j + kSide}}); };
+  g.output("y", ((at(0, 1) + at(2, 1)) + (at(1, 0) + at(1, 2))) * 0.25);
+  const tenon::Executable run = tenon::compile(g, "cpu", one_thread());
+  Floats in(kCount), ours(kCount), theirs(kCount);
+  in.randomise();
+  const std::vector<tenon::Buffer> inputs = {in.buffer({kSide, kSide})}, outputs = {ours.buffer({kSide, kSide})};
+  const Pair pair = take_turns([&] { run.run(inputs, outputs); },
+                               [&] { plain::jacobi(in.data.get(), theirs.data.get(), kSide, kSide); }, seconds);
+  const bool right = std::memcmp(ours.data.get(), theirs.data.get(), kCount * sizeof(float)) == 0;
+  return report("Jacobi step f32, 3000^2", pair, "plain C, one thread", 0.8, right);
+}
+
+bool compare_blur(double seconds) {
+  constexpr std::int64_t kRows = 2160, kPixels = 3840, kCount = kRows * kPixels * 3;
+  tenon::Graph g("blur");
+  const tenon::Tensor x = g.input("x", tenon::DType::u8, {kRows, kPixels, 3});
+  const tenon::Tensor p = pad(cast(x, tenon::DType::i16), {1, 1, 0}, {1, 1, 0});
+  tenon::Tensor sum = slice(p, {{0, kRows}, {0, kPixels}});
+  for (int k = 1; k < 9; ++k) sum = sum + slice(p, {{k / 3, k / 3 + kRows}, {k % 3, k % 3 + kPixels}});
+  g.output("y", cast(floor_div(sum, 9), tenon::DType::u8));
+  const tenon::Executable run = tenon::compile(g, "cpu", one_thread());
+  std::vector<std::uint8_t> in(kCount), ours(kCount), theirs(kCount);
+  std::minstd_rand bits(7);
+  std::generate(in.begin(), in.end(), [&] { return static_cast<std::uint8_t>(bits() >> 8); });
+  const std::vector<std::int64_t> shape = {kRows, kPixels, 3};
+  const std::vector<tenon::Buffer> inputs = {{in.data(), tenon::DType::u8, shape}},
+                                   outputs = {{ours.data(), tenon::DType::u8, shape}};
+  const Pair pair = take_turns([&] { run.run(inputs, outputs); },
+                               [&] { plain::blur(in.data(), theirs.data(), kRows, kPixels); }, seconds);
+  return report("blur u8, 2160 x 3840 x 3", pair, "plain C, one thread", 0.8, ours == theirs);
+}
+
+// A view of a picture, and the same of rows of three times the elements.
+bool compare_pictures(const std::string& what, double seconds,
+                      const std::function<tenon::Tensor(const tenon::Tensor&, std::int64_t)>& view) {
+  constexpr std::int64_t kRows = 2160, kPixels = 3840;
+  const auto compiled = [&](const std::vector<std::int64_t>& shape, std::int64_t columns) {
+    tenon::Graph g("view");
+    g.output("y", view(g.input("x", tenon::DType::f32, {shape.begin(), shape.end()}), columns));
+    return tenon::compile(g, "cpu", one_thread());
+  };
+  const std::vector<std::int64_t> picture = {kRows, kPixels, 3}, flat = {kRows, kPixels * 3};
+  const tenon::Executable of_picture = compiled(picture, 1), of_flat = compiled(flat, 3);
+  constexpr std::size_t kMost = (kRows + 2) * (kPixels + 2) * 3;
+  Floats in(kMost), ours(kMost), theirs(kMost);
+  in.randomise();
+  const auto run = [&](const tenon::Executable& executable, const std::vector<std::int64_t>& shape, Floats& out) {
+    const std::vector<tenon::Buffer> inputs = {in.buffer(shape)};
+    const std::vector<tenon::Buffer> outputs = {out.buffer(executable.output_shapes({shape})[0])};
+    executable.run(inputs, outputs);
+  };
+  const Pair pair = take_turns([&] { run(of_picture, picture, ours); }, [&] { run(of_flat, flat, theirs); }, seconds);
+  const bool right = std::memcmp(ours.data.get(), theirs.data.get(), kMost * sizeof(float)) == 0;
+  return report(what + " f32, 2160 x 3840 x 3", pair, "of 2160 x 11520", 0.9, right);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::atof(argv[1]) : 3;
   fmt::print("{} threads\n", std::thread::hardware_concurrency());
-  const bool gelu_met = compare_gelu(seconds), matmul_met = compare_matmul(seconds);
-  return gelu_met && matmul_met ? 0 : 1;
+  const auto padded = [](const tenon::Tensor& x, std::int64_t columns) {
+    return columns == 1 ? pad(x, {1, columns, 0}, {1, columns, 0}) : pad(x, {1, columns}, {1, columns});
+  };
+  const auto sliced = [](const tenon::Tensor& x, std::int64_t columns) {
+    return slice(x, {{1, 2159}, {columns, 3839 * columns}});
+  };
+  bool met = compare_gelu(seconds);
+  met = compare_matmul(seconds) && met;
+  met = compare_jacobi(seconds) && met;
+  met = compare_blur(seconds) && met;
+  met = compare_pictures("pad", seconds, padded) && met;
+  met = compare_pictures("slice", seconds, sliced) && met;
+  return met ? 0 : 1;
 }
