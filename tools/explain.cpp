@@ -6,6 +6,7 @@
 
 #include "codegen/analysis/mask_text.h"
 #include "codegen/analysis/product_bounds.h"
+#include "codegen/analysis/window_text.h"
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
@@ -73,25 +74,31 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   return times;
 }
 
-// "kernel 1 masks:" and a line for each, of every attention and product that has some.
-std::string explain_masks(const ExplainArguments& arguments, const ir::Plan& plan, const Options& options) {
-  const auto may_have_masks = [](const ir::Group& group) {
-    return group.kernel_class == ir::KernelClass::attend || group.kernel_class == ir::KernelClass::contract;
-  };
-  if (std::none_of(plan.groups.begin(), plan.groups.end(), may_have_masks)) return "";
+// Of attention and products what masks do, of maps what windows do.
+std::vector<std::string> texts_of(const codegen::Kernel& kernel, const std::vector<std::string>& names) {
+  if (kernel.kernel_class == ir::KernelClass::map) return codegen::window_texts(kernel, names);
+  std::vector<std::string> masks = codegen::mask_texts(kernel, names);
+  for (std::string& mask : codegen::product_mask_texts(kernel)) masks.push_back(std::move(mask));
+  return masks;
+}
+
+// "kernel 1 masks:", "kernel 2 windows:" and a line for each, of every kernel that has some.
+std::string explain_schedules(const ExplainArguments& arguments, const ir::Plan& plan, const Options& options) {
+  const auto is_explained = [](const ir::Group& group) { return group.kernel_class != ir::KernelClass::reduce; };
+  if (std::none_of(plan.groups.begin(), plan.groups.end(), is_explained)) return "";
   const codegen::Target target = src::open_backend(arguments.compile.target, options)->target();
   const codegen::Specialization specialization = codegen::unspecialized(plan);
   std::string text;
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     const ir::Group& group = plan.groups[i];
-    if (!may_have_masks(group) || codegen::writes_nothing(plan, static_cast<int>(i), specialization.symbols)) continue;
+    if (!is_explained(group) || codegen::writes_nothing(plan, static_cast<int>(i), specialization.symbols)) continue;
     codegen::Kernel kernel = codegen::lower(plan, static_cast<int>(i), specialization, target);
     kernel.schedule = codegen::choose_schedule(kernel, target);
     std::vector<std::string> names;
     for (ir::ValueId value : group.inputs) names.push_back(ir::display_name(plan.graph, value));
-    std::vector<std::string> masks = codegen::mask_texts(kernel, names);
-    for (std::string& mask : codegen::product_mask_texts(kernel)) masks.push_back(std::move(mask));
-    if (!masks.empty()) text += fmt::format("kernel {} masks:\n  {}\n", i, fmt::join(masks, "\n  "));
+    const std::vector<std::string> texts = texts_of(kernel, names);
+    const char* kind = group.kernel_class == ir::KernelClass::map ? "windows" : "masks";
+    if (!texts.empty()) text += fmt::format("kernel {} {}:\n  {}\n", i, kind, fmt::join(texts, "\n  "));
   }
   return text.empty() ? "" : text + "\n";
 }
@@ -105,7 +112,7 @@ int explain(const ExplainArguments& arguments) {
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
   write_output("-", arguments.json ? as_json(plan, measured_us).dump(2) + "\n"
                                    : ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" +
-                                         explain_masks(arguments, plan, options) + ir::explain(plan));
+                                         explain_schedules(arguments, plan, options) + ir::explain(plan));
   return fine;
 }
 

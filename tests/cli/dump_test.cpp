@@ -67,6 +67,25 @@ TEST_F(Cli, ExplainSaysWhatMasksDo) {
   EXPECT_FALSE(contains(tenon("explain --target sm_90a " + gelu()).text, "masks")) << "there is no attention";
 }
 
+// What a thread loads once, and how much has no guards.
+TEST_F(Cli, ExplainSaysWhatWindowsDo) {
+  const std::string graph = file("pool.tn", R"(graph pool(x: f32[64, 4096]) {
+  p = pad(x, low=[0, 4], high=[0, 4])
+  y = add(slice(p, axis=[1], start=[0], stop=[4096]), slice(p, axis=[1], start=[8], stop=[4104]))
+  z = add(y, slice(p, axis=[1], start=[5], stop=[4101]))
+  return z
+}
+)");
+  const std::string inside = "  all but 0.2 % of the results lie inside: no guards\n";
+  const std::string on = tenon("explain --target sm_90a " + graph).text;
+  EXPECT_TRUE(contains(on, "kernel 0 windows:\n  x: 12 loads of 4 results are 3 of 16 bytes\n" + inside)) << on;
+  const std::string apart = tenon("explain --target sm_90a --disable overlaps " + graph).text;
+  EXPECT_FALSE(contains(apart, "windows")) << apart;
+  const std::string cpu = tenon("explain --target cpu " + graph).text;
+  EXPECT_TRUE(contains(cpu, "kernel 0 windows:\n" + inside)) << cpu;
+  EXPECT_FALSE(contains(tenon("explain --target cpu --disable interior " + graph).text, "windows"));
+}
+
 // Two small kernels that share nothing, one too large to go with them, and what the switch does.
 TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
   if (!has_nvrtc()) GTEST_SKIP() << "NVRTC is not installed";
