@@ -88,6 +88,21 @@ void align(Overlap& overlap, const VectorPoints& points, const Kernel& kernel) {
   overlap.aligned = widest;
 }
 
+// Behind the boundary ahead of a stretch that lies in the operand whole vectors lie in it up to the last that are
+// needed, and that one as well where the operand ends with a vector. Which the last is depends on where the stretch
+// begins.
+int certain_elements(const Overlap& overlap, const Kernel& kernel) {
+  const bool guarded = std::any_of(overlap.loads.begin(), overlap.loads.end(), [&](const Overlap::Load& load) {
+    return !kernel.instr(load.id).access.guards.empty();
+  });
+  if (guarded) return 0;
+  const Operand& operand = kernel.operands[static_cast<std::size_t>(overlap.stretch.operand)];
+  const bool whole =
+      power_of_two_divisor(element_count(operand.shape), overlap.aligned, kernel.symbols) == overlap.aligned;
+  const int needed = std::max(0, overlap.before) + overlap.elements;
+  return (needed + (whole ? overlap.aligned - 1 : 0)) / overlap.aligned * overlap.aligned;
+}
+
 // Accesses that the loads take alone.
 int accesses_apart(const Overlap& overlap, const VectorPoints& points, const Kernel& kernel) {
   int accesses = 0;
@@ -141,6 +156,7 @@ std::vector<Overlap> overlaps_of(const Kernel& kernel, const VectorPoints& point
     for (std::size_t from = 0; from < family.loads.size();) {
       auto [overlap, to] = stretch_from(family, from, points, kernel);
       align(overlap, points, kernel);
+      overlap.certain = certain_elements(overlap, kernel);
       if (overlap.elements <= kMostElements && pays(overlap, points, kernel)) overlaps.push_back(std::move(overlap));
       from = to;
     }

@@ -1,7 +1,7 @@
 // Loads whose elements overlap from one point of a vector to the next, or alternate: a window's neighbours, every other
 // element. A thread loads the stretch that its vector needs of them once, in aligned vectors, and takes each point's
 // elements from registers. Guards are not looked at: what lies in the operand is loaded, needed or not, and what is
-// needed lies in it.
+// needed lies in it. Where no load has a guard nearly all of it is needed, and nobody has to ask.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,8 @@ struct Overlap {
   int aligned = 1;          ///< elements of the vectors that it is loaded in
   int before = -1;          ///< elements between the boundary ahead of it and itself; -1 where that varies
   std::vector<Load> loads;  ///< by their first elements
+
+  int certain = 0;  ///< of the elements of its vectors, from the first on: they lie in the operand
 
   /// How many vectors hold it, wherever it begins.
   int vectors() const { return ((before < 0 ? aligned - 1 : before) + elements + aligned - 1) / aligned; }

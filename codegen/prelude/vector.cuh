@@ -86,15 +86,15 @@ __device__ __forceinline__ pack<T, N> from_around(const pack<T, 2 * N>& around, 
 
 //@ load_stretch
 // N elements of the `count` at p from `at` on, a multiple of `aligned`, in vectors of so many; zeros beyond both ends, and
-// everywhere where `inside` is false. `whole`: the count is a multiple of `aligned`.
-template <int N, int aligned, bool whole, class T, class I, class L>
+// everywhere where `inside` is false. `whole`: the count is a multiple of `aligned`. The first `certain` elements lie there.
+template <int N, int aligned, bool whole, int certain, class T, class I, class L>
 __device__ __forceinline__ pack<T, N> load_stretch(const T* p, I at, L count, bool inside) {
   pack<T, N> x;
 #pragma unroll
   for (int i = 0; i < N; i += aligned) {
     const I from = at + i;
     pack<T, aligned> piece = {};
-    if (inside && from >= 0 && from <= count - aligned) {
+    if (i + aligned <= certain || (inside && from >= 0 && from <= count - aligned)) {
       piece = *reinterpret_cast<const pack<T, aligned>*>(p + from);
     } else if (!whole && inside && from >= 0) {
 #pragma unroll

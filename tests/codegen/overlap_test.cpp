@@ -108,7 +108,7 @@ TEST(Overlap, StaysInRegisters) {
           "  y = add(add(slice(p, axis=[1], start=[0], stop=[65537]), slice(p, axis=[1], start=[1], stop=[65538])),\n"
           "    slice(p, axis=[1], start=[3], stop=[65540])); return y }")
           .source.text);
-  EXPECT_NE(text.find("shifted<7, 4>(load_stretch<12, 4, true>(in0, from_w0 - past_w0, 4194304, true), past_w0)"),
+  EXPECT_NE(text.find("shifted<7, 4>(load_stretch<12, 4, true, 8>(in0, from_w0 - past_w0, 4194304, true), past_w0)"),
             std::string::npos)
       << text;
 }

@@ -413,8 +413,8 @@ void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overl
     const std::string guard = guard_text(stretch.guards, names), base = operand_name(kernel, stretch.operand);
     const int elements = overlap.vectors() * overlap.aligned;
     const auto load = [&](const std::string& at) {
-      return fmt::format("load_stretch<{}, {}, {}>({}, {}, {}, {})", elements, overlap.aligned, whole, base, at,
-                         dim_text(count, names), guard.empty() ? "true" : guard);
+      return fmt::format("load_stretch<{}, {}, {}, {}>({}, {}, {}, {})", elements, overlap.aligned, whole,
+                         overlap.certain, base, at, dim_text(count, names), guard.empty() ? "true" : guard);
     };
     const std::string type = pack_type(stored_dtype(kernel, stretch), overlap.before < 0 ? overlap.elements : elements);
     if (overlap.before >= 0) {

@@ -87,39 +87,23 @@ std::string inside_text(const Kernel& kernel, const Lanes& lanes) {
   return text.empty() ? "true" : text;
 }
 
-// Registers of stretches that both bodies of a thread find loaded, in bytes: beyond, each loads what it is about to
-// use.
-constexpr std::int64_t kMostLoadedAhead = 192;
-
-std::int64_t bytes_of(const std::vector<Overlap>& overlaps, const Kernel& kernel) {
-  std::int64_t bytes = 0;
-  for (const Overlap& overlap : overlaps)
-    bytes += overlap.vectors() * overlap.aligned * element_bytes(kernel, overlap.stretch);
-  return bytes;
+// A vector of one row, with the stretches that its points share.
+void emit_vector_of_row(Writer& out, const Kernel& kernel, Points points, const MapSchedule& schedule) {
+  const Lanes& lanes = points.lanes;
+  points.instrs = needed(kernel, roots_of(kernel, points.stores));
+  if (schedule.overlaps) points.overlaps = overlaps_of(kernel, {lanes.axis, lanes.vector, lanes.flat});
+  define_stretches(out, kernel, points.overlaps);
+  emit_points(out, kernel, points);
 }
 
-// A vector of one row: with stretches that its points share, and with another body inside.
-void emit_vector_of_row(Writer& out, const Share& share, const Points& all) {
-  const Kernel& kernel = share.kernel;
-  Points points = all;
+// The same, with another body inside.
+void emit_vector_of_row(Writer& out, const Share& share, Points points) {
   points.lanes.in_row = true;
-  if (share.schedule.overlaps)
-    points.overlaps = overlaps_of(kernel, {points.lanes.axis, points.lanes.vector, points.lanes.flat});
-  const bool ahead = !share.schedule.interior || bytes_of(points.overlaps, kernel) <= kMostLoadedAhead;
-  const auto body = [&](const Kernel& of, const Points& run) {
-    if (!ahead) define_stretches(out, of, run.overlaps);
-    emit_points(out, of, run);
-  };
-  if (ahead) define_stretches(out, kernel, points.overlaps);
-  if (!share.schedule.interior) return body(kernel, points);
-  const Kernel inside = inside_of(kernel);
-  Points within = points;
-  within.instrs = needed(inside, roots_of(inside, points.stores));
-  for (Overlap& overlap : within.overlaps) std::erase_if(overlap.stretch.guards, is_of_one_axis);
-  out.open(fmt::format("if ({}) {{", inside_text(kernel, points.lanes)));
-  body(inside, within);
+  if (!share.schedule.interior) return emit_vector_of_row(out, share.kernel, points, share.schedule);
+  out.open(fmt::format("if ({}) {{", inside_text(share.kernel, points.lanes)));
+  emit_vector_of_row(out, inside_of(share.kernel), points, share.schedule);
   out.close("} else {");
-  body(kernel, points);
+  emit_vector_of_row(out, share.kernel, points, share.schedule);
   out.close();
 }
 
