@@ -2,6 +2,8 @@
 #include "codegen/analysis/overlap.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 #include "codegen/analysis/vectorize.h"
 
@@ -75,6 +77,10 @@ std::vector<Family> families_of(const Kernel& kernel, int axis) {
 
 // In the widest vectors of which it is known where the stretch begins, else in the widest that there are.
 void align(Overlap& overlap, const VectorPoints& points, const Kernel& kernel) {
+  if (points.apart) {
+    overlap.before = 0;
+    return;
+  }
   const std::int64_t bytes = element_bytes(kernel, overlap.stretch);
   const int widest = static_cast<int>(kVectorBytes / bytes);
   const int multiple = points.flat ? 1 : points.count;
@@ -118,6 +124,7 @@ int accesses_apart(const Overlap& overlap, const VectorPoints& points, const Ker
 // A thread that gets less than a vector of its own reads what its neighbours read: single elements are coalesced then.
 // One load of consecutive elements, which may begin anywhere, is no overlap.
 bool pays(const Overlap& overlap, const VectorPoints& points, const Kernel& kernel) {
+  if (points.apart) return true;
   if (overlap.loads.size() < 2 && overlap.step == 1) return false;
   const std::int64_t own = std::int64_t{points.count} * overlap.step * element_bytes(kernel, overlap.stretch);
   return own >= kLeastVectorBytes && overlap.vectors() < accesses_apart(overlap, points, kernel);
@@ -162,6 +169,21 @@ std::vector<Overlap> overlaps_of(const Kernel& kernel, const VectorPoints& point
     }
   }
   return overlaps;
+}
+
+double loads_left(const Kernel& kernel, int axis, int rows) {
+  std::set<std::tuple<int, std::string, Dim>> places;  // operand, what varies, and what is added to that
+  int loads = 0;
+  for (const Instr& instr : kernel.body) {
+    if (instr.kind != InstrKind::load) continue;
+    const Index& offset = instr.access.offset;
+    const std::string moving = (offset - Index(offset.constant())).str();
+    const auto step = offset.coefficient(axis);
+    for (int row = 0; row < rows; ++row, ++loads)
+      places.emplace(instr.access.operand, step ? moving : moving + " of " + std::to_string(row),
+                     offset.constant() + step.value_or(Dim(0)) * Dim(row));
+  }
+  return loads == 0 ? 1 : static_cast<double>(places.size()) / loads;
 }
 
 }  // namespace tenon::codegen

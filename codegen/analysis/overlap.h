@@ -18,6 +18,7 @@ struct VectorPoints {
   int axis = -1;
   int count = 1;
   bool flat = false;
+  bool apart = false;  ///< elements are loaded one by one, but once: all that may be stretches are
 };
 
 struct Overlap {
@@ -40,5 +41,9 @@ struct Overlap {
 
 /// Those that take fewer accesses than their loads would alone. No load is in two.
 std::vector<Overlap> overlaps_of(const Kernel& kernel, const VectorPoints& points);
+
+/// The share of its loads that a thread is left with that has `rows` neighbours along `axis` and loads what several of
+/// them read once.
+double loads_left(const Kernel& kernel, int axis, int rows);
 
 }  // namespace tenon::codegen

@@ -46,6 +46,9 @@ std::vector<std::string> window_texts(const Kernel& kernel, const std::vector<st
   const VectorPoints points{static_cast<int>(kernel.axes.size()) - 1, schedule->vector, schedule->flat};
   for (const Overlap& overlap : schedule->overlaps ? overlaps_of(kernel, points) : std::vector<Overlap>{})
     texts.push_back(text_of(overlap, *schedule, kernel, operands));
+  if (schedule->strip > 1)
+    texts.push_back(fmt::format("a thread has {} neighbouring rows: {:.0f} % of the loads are left", schedule->strip,
+                                100 * loads_left(kernel, points.axis - 1, schedule->strip)));
   if (schedule->interior) texts.push_back(text_of(interior_of(kernel), kernel));
   return texts;
 }

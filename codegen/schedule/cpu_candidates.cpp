@@ -1,7 +1,8 @@
 // Schedules around the heuristics' choice for the CPU target, for a tuner: more and fewer tasks, since what a task
 // computes between two looks at the queue is a trade of balance against the cost of a task, which depends on the
 // machine; expressions in turns or not, which depends on how far its core looks ahead; rows stored late or not, which
-// depends on its caches; and tiles of keys that are tested or not, which depends on what the masks hold.
+// depends on its caches; rows that are cut where guards change; and tiles of keys that are tested or not, which depends
+// on what the masks hold.
 #include <algorithm>
 
 #include "codegen/schedule/choices.h"
@@ -29,6 +30,9 @@ std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& cho
     other.interleave = !map->interleave;
     other.unroll = map->interleave ? 1 : std::max(4, map->unroll);
     if (!map->tile) alternatives.emplace_back(other);
+    MapSchedule whole = *map;  // rows that are not cut: short ones have little but ends
+    whole.interior = !map->interior;
+    alternatives.emplace_back(whole);
     return alternatives;
   }
   if (const auto* reduce = std::get_if<ReduceSchedule>(&chosen)) {

@@ -53,6 +53,7 @@ void fields(F& f, MapSchedule& s) {
   field(f, "interleave", s, &MapSchedule::interleave);
   field(f, "interior", s, &MapSchedule::interior);
   field(f, "overlaps", s, &MapSchedule::overlaps);
+  field(f, "strip", s, &MapSchedule::strip);
   f.optional("tile", s.tile);
   fields(f, s.cache);
   field(f, "grain", s, &MapSchedule::grain);

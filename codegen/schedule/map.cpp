@@ -246,6 +246,18 @@ std::optional<bool> flat_with(const Kernel& kernel, int vector) {
   return flat && (row.is_constant() ? length.min : length.max) >= kLongRow ? std::optional(true) : std::nullopt;
 }
 
+// Where neighbours along the axis before the innermost share most of what they read, a thread has several of them: of
+// rows that no vector divides single points, which need no vectors to be loaded together.
+constexpr int kRowsOfPoints = 8, kRowsOfVectors = 4;
+constexpr double kMostLoadsLeft = 0.75, kMostLoadsLeftOfPoints = 0.5;
+
+int rows_with(const Kernel& kernel, int rows, double most) {
+  const int axis = static_cast<int>(kernel.axes.size()) - 2;
+  if (axis < 0 || rows * cost_of(kernel) > kVectorCost) return 1;
+  const SymbolBounds extent = kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols);
+  return extent.max >= 4 * rows && loads_left(kernel, axis, rows) <= most ? rows : 1;
+}
+
 // Threads that load what their points share once, where there is something: 16 bytes of results, or of what they read
 // where points lie apart in that.
 bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
@@ -255,6 +267,12 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
   for (int vector = static_cast<int>(16 / widest); vector >= 1; vector /= 2) {
     const auto flat = flat_with(kernel, vector);
     if (!flat || (vector > 1 && vector * cost_of(kernel) > kVectorCost)) continue;
+    if (const int rows = *flat ? rows_with(kernel, kRowsOfPoints, kMostLoadsLeftOfPoints) : 1; rows > 1) {
+      schedule.vector = 1;
+      schedule.flat = false;
+      schedule.strip = rows;
+      return true;
+    }
     const std::vector<Overlap> overlaps = overlaps_of(kernel, {axis, vector, *flat});
     std::int64_t own = 0, bytes = 0;
     for (const Overlap& overlap : overlaps) {
@@ -266,6 +284,7 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
     schedule.vector = vector;
     schedule.flat = *flat;
     schedule.overlaps = true;
+    if (!*flat && vector > 1) schedule.strip = rows_with(kernel, std::min(kRowsOfVectors, 16 / vector), kMostLoadsLeft);
     return true;
   }
   return false;

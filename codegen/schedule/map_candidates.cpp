@@ -2,6 +2,7 @@
 // each.
 #include <algorithm>
 
+#include "codegen/analysis/overlap.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -50,6 +51,11 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
       other.cache.streaming = streaming;
       add(other);
     }
+  with(&MapSchedule::interior, !chosen.interior);
+  with(&MapSchedule::overlaps, !chosen.overlaps);
+  const int outer = static_cast<int>(kernel.axes.size()) - 2;
+  if (outer >= 0 && loads_left(kernel, outer, 2) < 1)
+    for (int strip : {1, 2, 4, 8}) with(&MapSchedule::strip, strip);
   for (int unroll : {2, 4}) with(&MapSchedule::unroll, unroll);
   if (chosen.vector > 1 && may_keep_reads(kernel)) {
     MapSchedule kept = chosen;

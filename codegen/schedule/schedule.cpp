@@ -35,6 +35,7 @@ void take_out(MapSchedule& schedule, const Features& may) {
   schedule.interleave = schedule.interleave && may.interleave;
   schedule.interior = schedule.interior && may.interior;
   schedule.overlaps = schedule.overlaps && may.overlaps;
+  if (!may.overlaps) schedule.strip = 1;
 }
 
 void take_out(ReduceSchedule& schedule, const Features& may) {

@@ -50,6 +50,8 @@ struct MapSchedule {
                             ///< the caches is fetched ahead
   bool interior = false;    ///< where guards of one axis hold (analysis/interior.h) they are left out: a CPU's loop is
                             ///< cut there, a thread of CUDA has another body
+  int strip = 1;            ///< CUDA: points of the axis before the innermost that a thread has, all of its vector's,
+                            ///< so that what they share is loaded once
   bool overlaps = false;    ///< CUDA: a thread loads the stretches of analysis/overlap.h once
   std::optional<MapTile> tile = {};
   CachePolicy cache = {};

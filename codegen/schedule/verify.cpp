@@ -71,6 +71,10 @@ Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Targ
     return "vectors that are spread fill whole blocks, and divide the outermost axis";
   if ((schedule.interior || schedule.overlaps) && (schedule.tile || schedule.unroll > 1 || schedule.spread))
     return "an interior and overlaps are of threads of one vector";
+  if (schedule.strip < 1 || schedule.strip > kMostUnrolled) return "a thread has 1 to 16 rows";
+  if (schedule.strip > 1 &&
+      (schedule.tile || schedule.unroll > 1 || schedule.spread || schedule.flat || kernel.axes.size() < 2))
+    return "a thread that has several rows has one vector of each";
   if (schedule.interior && interior_of(kernel).empty()) return "no guard is of one axis";
   const VectorPoints points{static_cast<int>(kernel.axes.size()) - 1, schedule.vector, schedule.flat};
   if (schedule.overlaps && overlaps_of(kernel, points).empty()) return "no loads of neighbouring points overlap";

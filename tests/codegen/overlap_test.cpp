@@ -90,6 +90,40 @@ TEST(Overlap, ComputesTheSameWhateverVectorsLieLike) {
   }
 }
 
+// Squares of rows that no vector divides, and of rows that some do.
+std::string squares(std::int64_t rows, std::int64_t columns) {
+  return fmt::format(
+      "graph g(x: f32[3, {0}, {1}]) {{\n  p = pad(x, low=[0, 1, 1], high=[0, 1, 1], value=2)\n"
+      "  a = slice(p, axis=[1, 2], start=[0, 0], stop=[{0}, {1}])\n"
+      "  b = slice(p, axis=[1, 2], start=[1, 2], stop=[{2}, {3}])\n"
+      "  c = slice(p, axis=[1, 2], start=[2, 0], stop=[{4}, {1}])\n"
+      "  d = slice(p, axis=[1, 2], start=[1, 0], stop=[{2}, {1}])\n"
+      "  y = maximum(maximum(a, b), maximum(c, d)); return y }}",
+      rows, columns, rows + 1, columns + 2, rows + 2);
+}
+
+TEST(Overlap, OfNeighbouringRowsIsLoadedOnceToo) {
+  const Kernel kernel = one_cuda_kernel(squares(64, 300)).kernel;
+  EXPECT_EQ(loads_left(kernel, 1, 1), 1);
+  EXPECT_EQ(loads_left(kernel, 1, 4), 10. / 16);  // of 6 rows on the left, and 4 on the right
+  EXPECT_EQ(print(kernel.schedule), "map threads=256 vector=4 interior overlaps strip=4");
+  expect_right(squares(18, 300));
+}
+
+TEST(Overlap, ThreadsOfSeveralRowsComputeTheSame) {
+  for (const auto& [rows, columns] : {std::pair{21, 67}, {24, 64}, {2, 65}})
+    for (const int vector : {1, 4})
+      for (const int strip : {3, 8})
+        for (const bool interior : {false, true}) {
+          if (columns % vector != 0) continue;
+          expect_right(squares(rows, columns), {}, [&](Kernel& kernel) {
+            kernel.schedule = MapSchedule{
+                .threads = 64, .vector = vector, .interior = interior, .strip = strip, .overlaps = vector > 1};
+            EXPECT_EQ(verify(kernel.schedule, kernel, test::cuda_target_for("sm_90a")), "");
+          });
+        }
+}
+
 TEST(Overlap, CompilesEverywhere) {
   test::expect_compiles_everywhere(one_cuda_kernel(pairs(1029, 1)).source);
   test::expect_compiles_everywhere(

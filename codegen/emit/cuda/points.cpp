@@ -143,8 +143,9 @@ class PointsEmitter {
       for (const Overlap::Load& load : overlap.loads) {
         if (load.id != id) continue;
         const std::int64_t first = load.first + std::max(0, overlap.before);
-        if (vector() == 1) return fmt::format("w{}[{}]", i, first);
-        return fmt::format("w{}[{}{}{}]", i, overlap.step == 1 ? "" : fmt::format("{} * ", overlap.step), j,
+        if (vector() == 1) return fmt::format("w{}{}[{}]", i, points_.stretch_index, first);
+        return fmt::format("w{}{}[{}{}{}]", i, points_.stretch_index,
+                           overlap.step == 1 ? "" : fmt::format("{} * ", overlap.step), j,
                            first == 0 ? "" : fmt::format(" + {}", first));
       }
     }
@@ -403,7 +404,16 @@ class PointsEmitter {
 
 }  // namespace
 
-void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps) {
+namespace {
+
+std::string stretch_type(const Kernel& kernel, const Overlap& overlap) {
+  return pack_type(stored_dtype(kernel, overlap.stretch),
+                   overlap.before < 0 ? overlap.elements : overlap.vectors() * overlap.aligned);
+}
+
+// Each of `overlaps` as it is loaded, given to `write` with its number.
+template <typename Write>
+void write_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, const Write& write) {
   const Names names = names_of(kernel);
   for (std::size_t i = 0; i < overlaps.size(); ++i) {
     const Overlap& overlap = overlaps[i];
@@ -411,23 +421,40 @@ void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overl
     const Dim count = element_count(operand_at(kernel, stretch).shape);
     const bool whole = power_of_two_divisor(count, overlap.aligned, kernel.symbols) == overlap.aligned;
     const std::string guard = guard_text(stretch.guards, names), base = operand_name(kernel, stretch.operand);
-    const int elements = overlap.vectors() * overlap.aligned;
     const auto load = [&](const std::string& at) {
-      return fmt::format("load_stretch<{}, {}, {}, {}>({}, {}, {}, {})", elements, overlap.aligned, whole,
-                         overlap.certain, base, at, dim_text(count, names), guard.empty() ? "true" : guard);
+      return fmt::format("load_stretch<{}, {}, {}, {}>({}, {}, {}, {})", overlap.vectors() * overlap.aligned,
+                         overlap.aligned, whole, overlap.certain, base, at, dim_text(count, names),
+                         guard.empty() ? "true" : guard);
     };
-    const std::string type = pack_type(stored_dtype(kernel, stretch), overlap.before < 0 ? overlap.elements : elements);
     if (overlap.before >= 0) {
-      out.line(
-          fmt::format("const {} w{} = {};", type, i, load(index_text(stretch.offset - Index(overlap.before), names))));
+      write(i, load(index_text(stretch.offset - Index(overlap.before), names)));
       continue;
     }
     out.line(fmt::format("const {} from_w{} = {};", index_type(kernel), i, index_text(stretch.offset, names)));
-    const std::string past = fmt::format("from_w{} & {}", i, overlap.aligned - 1);
-    out.line(fmt::format("const int past_w{} = (int)({});", i, past));
-    out.line(fmt::format("const {0} w{1} = shifted<{2}, {3}>({4}, past_w{1});", type, i, overlap.elements,
-                         overlap.aligned, load(fmt::format("from_w{0} - past_w{0}", i))));
+    out.line(fmt::format("const int past_w{0} = (int)(from_w{0} & {1});", i, overlap.aligned - 1));
+    write(i, fmt::format("shifted<{}, {}>({}, past_w{})", overlap.elements, overlap.aligned,
+                         load(fmt::format("from_w{0} - past_w{0}", i)), i));
   }
+}
+
+}  // namespace
+
+void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps) {
+  write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
+    out.line(fmt::format("const {} w{} = {};", stretch_type(kernel, overlaps[i]), i, value));
+  });
+}
+
+void declare_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, int rows) {
+  for (std::size_t i = 0; i < overlaps.size(); ++i)
+    out.line(fmt::format("{} w{}[{}];", stretch_type(kernel, overlaps[i]), i, rows));
+}
+
+void assign_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps,
+                      const std::string& index) {
+  write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
+    out.line(fmt::format("w{}{} = {};", i, index, value));
+  });
 }
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) { PointsEmitter(out, kernel, points).emit(); }

@@ -58,6 +58,7 @@ struct Points {
   Accumulators accumulators = {};
   Packed packed = {};
   std::vector<Overlap> overlaps = {};  ///< their stretches are defined before, "w0", "w1" (define_stretches)
+  std::string stretch_index = {};      ///< "[u]": as elements of arrays
   bool loaded = false;                 ///< placed_loads are defined before
 };
 
@@ -70,6 +71,10 @@ std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points)
 
 /// Loads the stretches of `overlaps` into registers: "const pack<float, 12> w0 = …;"
 void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps);
+/// Arrays for those of several rows, "pack<float, 12> w0[4];", and their elements at `index`: "w0[u] = …;"
+void declare_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, int rows);
+void assign_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps,
+                      const std::string& index);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);

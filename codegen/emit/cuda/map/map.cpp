@@ -41,7 +41,7 @@ void emit_ragged(Writer& out, const Kernel& kernel, const Points& points, const 
 struct Share {
   const Kernel& kernel;
   const MapSchedule& schedule;
-  Dim count;          // points of the domain
+  Dim count;          // points of the domain, those that a thread has of several rows as one
   std::string total;  // the same, as text
   bool exact;         // every thread of every block has all its vectors
   bool whole;         // no vector is cut by the end of the domain
@@ -49,9 +49,16 @@ struct Share {
   std::int64_t per_block() const { return std::int64_t{schedule.threads} * schedule.vector * schedule.unroll; }
 };
 
+// The extent of an axis in threads' shares: of the one before the innermost a thread has several points.
+Dim shares_along(const Kernel& kernel, const MapSchedule& schedule, std::size_t axis) {
+  const Dim& extent = kernel.axes[axis].extent;
+  return schedule.strip > 1 && axis + 2 == kernel.axes.size() ? blocks_of(extent, schedule.strip) : extent;
+}
+
 Share share_of(const Kernel& kernel, const MapSchedule& schedule) {
   const std::size_t rank = kernel.axes.size();
-  const Dim count = extent_of(kernel, 0, rank);
+  Dim count(1);
+  for (std::size_t axis = 0; axis < rank; ++axis) count = count * shares_along(kernel, schedule, axis);
   const bool along_all = rank == 1 || schedule.flat;
   const Dim& along = along_all ? count : kernel.axes.back().extent;
   const bool whole = schedule.vector == 1 ||
@@ -71,39 +78,90 @@ void define_point(Writer& out, const Share& share) {
                        schedule.vector > 1 ? fmt::format("({}) * {}", thread, schedule.vector) : thread));
 }
 
-// Where all points of a vector lie in the interior: "i0 >= 1 && i0 < 511 && i1 >= 1 && i1 + 3 < 511".
-std::string inside_text(const Kernel& kernel, const Lanes& lanes) {
+// Where all points of a thread lie in the interior: "i0 >= 1 && i0 < 511 && i1 >= 1 && i1 + 3 < 511".
+std::string inside_text(const Kernel& kernel, const Lanes& lanes, const MapSchedule& schedule) {
   const Names names = names_of(kernel);
   std::string text;
   const auto require = [&](const std::string& condition) { text += (text.empty() ? "" : " && ") + condition; };
-  for (const AxisRange& range : interior_of(kernel)) {
-    const std::string& name = names.axes[static_cast<std::size_t>(range.axis)];
-    const bool along = range.axis == lanes.axis && lanes.vector > 1;
+  const auto last = [](const std::string& name, int points) {
+    return points > 1 ? fmt::format("{} + {}", name, points - 1) : name;
+  };
+  const int outer = schedule.strip > 1 ? lanes.axis - 1 : -1;
+  for (const AxisRange& range : schedule.interior ? interior_of(kernel) : Interior{}) {
+    const std::string name = (range.axis == outer ? "first_" : "") + names.axes[static_cast<std::size_t>(range.axis)];
+    const int points = range.axis == lanes.axis ? lanes.vector : range.axis == outer ? schedule.strip : 1;
     for (const Dim& low : range.lows) require(fmt::format("{} >= {}", name, dim_text(low, names)));
-    for (const Dim& high : range.highs)
-      require(
-          fmt::format("{}{} < {}", name, along ? fmt::format(" + {}", lanes.vector - 1) : "", dim_text(high, names)));
+    for (const Dim& high : range.highs) require(fmt::format("{} < {}", last(name, points), dim_text(high, names)));
+  }
+  if (outer >= 0) {
+    const Axis& axis = kernel.axes[static_cast<std::size_t>(outer)];
+    if (axis.extent.bounds(kernel.symbols).divisor % schedule.strip != 0)
+      require(fmt::format("{} < {}", last("first_" + axis.name, schedule.strip), dim_text(axis.extent, names)));
   }
   return text.empty() ? "true" : text;
 }
 
-// A vector of one row, with the stretches that its points share.
-void emit_vector_of_row(Writer& out, const Kernel& kernel, Points points, const MapSchedule& schedule) {
+// Points of a run in one row, with the stretches that they share.
+Points in_row(const Kernel& kernel, Points points, const MapSchedule& schedule) {
   const Lanes& lanes = points.lanes;
+  points.lanes.in_row = true;
   points.instrs = needed(kernel, roots_of(kernel, points.stores));
   if (schedule.overlaps) points.overlaps = overlaps_of(kernel, {lanes.axis, lanes.vector, lanes.flat});
-  define_stretches(out, kernel, points.overlaps);
-  emit_points(out, kernel, points);
+  return points;
+}
+
+// A vector of one row, with the stretches that its points share.
+void emit_vector_of_row(Writer& out, const Kernel& kernel, const Points& points, const MapSchedule& schedule) {
+  const Points row = in_row(kernel, points, schedule);
+  define_stretches(out, kernel, row.overlaps);
+  emit_points(out, kernel, row);
 }
 
 // The same, with another body inside.
-void emit_vector_of_row(Writer& out, const Share& share, Points points) {
-  points.lanes.in_row = true;
+void emit_vector_of_row(Writer& out, const Share& share, const Points& points) {
   if (!share.schedule.interior) return emit_vector_of_row(out, share.kernel, points, share.schedule);
-  out.open(fmt::format("if ({}) {{", inside_text(share.kernel, points.lanes)));
+  out.open(fmt::format("if ({}) {{", inside_text(share.kernel, points.lanes, share.schedule)));
   emit_vector_of_row(out, inside_of(share.kernel), points, share.schedule);
   out.close("} else {");
   emit_vector_of_row(out, share.kernel, points, share.schedule);
+  out.close();
+}
+
+void open_row(Writer& out, const Share& share) {
+  const std::string& name = share.kernel.axes[share.kernel.axes.size() - 2].name;
+  out.line(fmt::format("const {0} {1} = first_{1} + u;", index_type(share.kernel), name));
+}
+
+// A vector of each of several rows. All loads come before any store, so that the compiler finds those that are the
+// same. Rows that do not all lie inside come one by one.
+void emit_vectors_of_rows(Writer& out, const Share& share, const Points& points) {
+  const Kernel& kernel = share.kernel;
+  const MapSchedule& schedule = share.schedule;
+  const Axis& axis = kernel.axes[kernel.axes.size() - 2];
+  const Kernel inside = schedule.interior ? inside_of(kernel) : kernel;
+  Points rows = in_row(inside, points, schedule);
+  if (!schedule.overlaps && points.lanes.vector == 1)
+    rows.overlaps = overlaps_of(inside, {.axis = points.lanes.axis, .apart = true});
+  rows.stretch_index = "[u]";
+  out.open(fmt::format("if ({}) {{", inside_text(kernel, points.lanes, schedule)));
+  declare_stretches(out, inside, rows.overlaps, schedule.strip);
+  if (!rows.overlaps.empty()) {
+    out.unrolled("u", schedule.strip);
+    open_row(out, share);
+    assign_stretches(out, inside, rows.overlaps, "[u]");
+    out.close();
+  }
+  out.unrolled("u", schedule.strip);
+  open_row(out, share);
+  emit_points(out, inside, rows);
+  out.close();
+  out.close("} else {");
+  out.line("#pragma unroll 1");
+  out.open(fmt::format("for (int u = 0; u < {} && first_{} + u < {}; ++u) {{", schedule.strip, axis.name,
+                       dim_text(axis.extent, names_of(kernel))));
+  open_row(out, share);
+  emit_vector_of_row(out, kernel, points, schedule);
+  out.close();
   out.close();
 }
 
@@ -125,6 +183,17 @@ void emit_vector_of_points(Writer& out, const Share& share, const Points& points
   define_point(out, share);
   if (!share.exact)
     out.line(fmt::format("if (point >= {}) {};", share.total, share.schedule.unroll > 1 ? "break" : "return"));
+  if (share.schedule.strip > 1) {
+    std::vector<Digit> digits;
+    for (std::size_t axis = 0; axis < share.kernel.axes.size(); ++axis)
+      digits.push_back({(axis + 2 == share.kernel.axes.size() ? "strip_" : "") + share.kernel.axes[axis].name,
+                        shares_along(share.kernel, share.schedule, axis)});
+    decode_digits(out, share.kernel, digits, "point");
+    const std::string& name = share.kernel.axes[share.kernel.axes.size() - 2].name;
+    out.line(
+        fmt::format("const {0} first_{1} = strip_{1} * {2};", index_type(share.kernel), name, share.schedule.strip));
+    return emit_vectors_of_rows(out, share, points);
+  }
   decode_axes(out, share.kernel, 0, share.kernel.axes.size(), "point");
   if (share.schedule.overlaps || share.schedule.interior) {
     emit_vector_in_row(out, share, points);
