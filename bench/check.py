@@ -44,7 +44,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def path_of(name, target):
     """The case's file, or None where the target has no such case."""
-    folders = ["cpu"] if target == "cpu" else ["", "attention", "matmul"]
+    folders = ["cpu"] if target == "cpu" else ["", "attention", "matmul", "shapes"]
     paths = [os.path.join(HERE, "cases", folder, name + ".tn") for folder in folders]
     return next(filter(os.path.exists, paths), None)
 

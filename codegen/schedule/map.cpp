@@ -64,12 +64,21 @@ int usable_vector(const Kernel& kernel, const std::vector<Access>& accesses, int
 // operands that are broadcast along rows are read element by element.
 constexpr std::int64_t kNarrowBytes = 8;
 
+// Whether it has fewer elements than the domain has points: its lines are in the caches, and it is read element by
+// element wherever vectors end.
+bool is_broadcast(const Kernel& kernel, const Access& access) {
+  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (!access.offset.depends_on(static_cast<int>(axis)) && kernel.axes[axis].extent != Dim(1)) return true;
+  return false;
+}
+
 // At least half of the bytes lie in the order of the domain, so that vectors need not end where rows do.
 bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
   std::int64_t flat = 0, all = 0;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   for (const Access& access : accesses) {
+    if (is_broadcast(kernel, access)) continue;
     all += element_bytes(kernel, access);
     if (flat_width(access, vector, kernel) == vector) flat += element_bytes(kernel, access);
   }

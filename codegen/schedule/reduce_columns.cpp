@@ -181,10 +181,18 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
 
 bool column_wise(const Kernel& kernel, std::size_t kept) {
   if (kept == 0) return false;
-  int along_kept = 0, along_reduced = 0;
+  const auto bytes = [&](const Access& access) {  // of its elements: what several rows share counts once
+    double all = static_cast<double>(element_bytes(kernel, access));
+    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (access.offset.depends_on(static_cast<int>(axis)))
+        all *= static_cast<double>(kernel.axes[axis].extent.bounds(kernel.symbols).max);
+    return all;
+  };
+  double along_kept = 0, along_reduced = 0;
   for (const Instr* load : row_streams(kernel)) {
-    along_kept += step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1;
-    along_reduced += step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1;
+    if (step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1) along_kept += bytes(load->access);
+    if (step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1)
+      along_reduced += bytes(load->access);
   }
   return along_kept > along_reduced;
 }

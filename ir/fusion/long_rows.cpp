@@ -21,16 +21,25 @@ constexpr double kRereadShare = 0.7;
 constexpr double kLine = 128, kPiece = 32;
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
+double points_of(const Context& context, const Domain& domain, std::uint32_t axes) {
+  double points = 1;
+  for (int axis = 0; axis < domain.rank(); ++axis)
+    if ((axes >> axis & 1U) != 0) points *= context.points(domain, axis, axis + 1);
+  return points;
+}
+
 // Whether more of what each element of each row reads lies across the rows than along them, as codegen's column_wise().
-bool lies_in_columns(const Cluster& cluster) {
+bool lies_in_columns(const Context& context, const Cluster& cluster) {
   const Domain& domain = cluster.domain;
   const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
-  int across = 0, along = 0;
+  double across = 0, along = 0;  // bytes
   for (const Read& read : cluster.reads)
     for (const Layout& layout : read.layouts) {
       if ((depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0) continue;
-      across += layout.back().axis == domain.kept - 1;
-      along += layout.back().axis >= domain.kept;
+      const double bytes = static_cast<double>(size_of(context.graph.type(read.value).dtype)) *
+                           points_of(context, domain, depends_of(layout));
+      if (layout.back().axis == domain.kept - 1) across += bytes;
+      if (layout.back().axis >= domain.kept) along += bytes;
     }
   return cluster.kernel_class == KernelClass::reduce && across > along;
 }
@@ -61,7 +70,7 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
     reading.again += bytes_of(context, cluster, *read);
     element = std::max(element, static_cast<double>(size_of(context.graph.type(read->value).dtype)));
   }
-  if (lies_in_columns(cluster)) {
+  if (lies_in_columns(context, cluster)) {
     const double length = context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
     reading.held = length <= (element < 4 ? kHeldNarrow : kHeldColumn);
     const double blocks = std::max(1.0, reading.rows * element / (reading.held ? kPiece : kLine));

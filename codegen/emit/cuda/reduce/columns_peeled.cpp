@@ -99,18 +99,31 @@ class PeeledColumns {
     const bool blocks = sums.has_blocks();
     sums.declare();
     out_.open("if (inside) {");
+    Points points = points_of(vector);
+    if (vector > 1) emit_column_loads(points);
     if (blocks) open_block(out_, rows_, "begin + member", "end", std::int64_t{sums.members()} * turns_of_block(1));
     if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
     out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", type, blocks ? "block" : "begin + member",
                           blocks ? "stop" : "end", sums.members()));
     out_.line(fmt::format("const {} {} = step * {} + phase;", type, kernel_.axes[1].name, schedule_.vector));
-    emit_points(out_, kernel_, points_of(vector));
+    emit_points(out_, kernel_, points);
     out_.close();
     sums.end_block();
     if (blocks) out_.close();
     out_.close();
     sums.add_blocks();
     sums.emit_parts("member == 0 && inside", column());
+  }
+
+  // What is the same for all rows, once: vectors that lie otherwise than the reference's take many instructions.
+  void emit_column_loads(Points& points) {
+    for (const InstrId id : points.instrs) {
+      const Instr& instr = kernel_.instr(id);
+      if (instr.kind != InstrKind::load || instr.depends != 1) continue;
+      out_.line(fmt::format("pack<{}, {}> x{};", held_type(kernel_, id), points.lanes.vector, id));
+      emit_load_into(out_, kernel_, id, points.lanes, rows_.names, points.cache, fmt::format("x{}", id));
+      points.registers.held.push_back(id);
+    }
   }
 
   const Kernel& kernel_;
