@@ -293,5 +293,17 @@ TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
                [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
 }
 
+// One of two vectors of bytes that were loaded ahead, as their elements lie in memory.
+TEST(CudaMapNumerics, UnrolledRollsOfBytes) {
+  for (const char* dtype : {"u8", "i8"})
+    test::expect_compiles_everywhere(
+        expect_right(std::string("graph roll(x: ") + dtype +
+                         "[4, 256]) { y = concat(slice(x, axis=0, start=[1], stop=[4]), "
+                         "slice(x, axis=0, start=[0], stop=[1])); return y }",
+                     {},
+                     [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 32, .vector = 16, .unroll = 2}; })
+            .source);
+}
+
 }  // namespace
 }  // namespace tenon::codegen

@@ -181,6 +181,11 @@ std::string ByteVectors::name(InstrId id) const {
                                       : fmt::format("x{}", id);
 }
 
+// Held values are as they were loaded.
+std::string ByteVectors::in_words(InstrId id) const {
+  return contains(points_.registers.held, id) ? fmt::format("to_bytes({})", name(id)) : name(id);
+}
+
 std::string ByteVectors::operand(InstrId id) const {
   if (const auto value = literal(id))
     return fmt::format("{:#x}u", static_cast<std::uint32_t>(*value & 0xff) * 0x01010101u);
@@ -190,7 +195,8 @@ std::string ByteVectors::operand(InstrId id) const {
 std::string ByteVectors::expression(InstrId id) const {
   const Instr& instr = kernel_.instr(id);
   if (instr.op == Op::where && !varies(instr.args[0]))
-    return fmt::format("{} ? {} : {}", value_name(kernel_, instr.args[0]), name(instr.args[1]), name(instr.args[2]));
+    return fmt::format("{} ? {} : {}", value_name(kernel_, instr.args[0]), in_words(instr.args[1]),
+                       in_words(instr.args[2]));
   if (instr.op == Op::where) {
     const ByteForm* first = form(instr.args[1]);
     const int points = (first != nullptr ? first : form(instr.args[2]))->points;

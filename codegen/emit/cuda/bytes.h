@@ -72,6 +72,7 @@ class ByteVectors {
   bool spread_one_that_is_read();
   void spread(InstrId id);
   std::string operand(InstrId id) const;
+  std::string in_words(InstrId id) const;
 
   const Kernel& kernel_;
   const Points& points_;
