@@ -2,9 +2,12 @@
 #include "codegen/analysis/narrow.h"
 
 #include <algorithm>
+#include <array>
+#include <variant>
 
 #include "codegen/analysis/rounds.h"
 #include "codegen/kernel/uses.h"
+#include "ir/interpret/numerics.h"
 
 namespace tenon::codegen {
 namespace {
@@ -21,6 +24,9 @@ bool ends_narrow(const Kernel& kernel, InstrId value, int factors, bool positive
 // Whether `user` makes nothing wider of its argument `value`.
 bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factors, bool positive) {
   const Instr& instr = kernel.instr(user);
+  if (instr.composed != Composed::none &&
+      !(instr.op == ir::Op::div && instr.args[0] == value && instr.args[1] != value))
+    return false;
   if (instr.kind == InstrKind::round) return is_narrow(instr.dtype) || ends_narrow(kernel, user, factors, positive);
   if (instr.kind == InstrKind::reduce)
     return positive && instr.op == ir::Op::sum && ends_narrow(kernel, user, factors, positive);
@@ -29,7 +35,9 @@ bool uses_narrowly(const Kernel& kernel, InstrId user, InstrId value, int factor
     return is_narrow(instr.dtype) || (is_real(instr.dtype) && ends_narrow(kernel, user, factors, positive));
   if (instr.op == ir::Op::mul || is_quotient(instr.op))
     return factors > 0 && ends_narrow(kernel, user, factors - 1, positive);
-  if (instr.op == ir::Op::where) return instr.args[0] != value && ends_narrow(kernel, user, factors, positive);
+  const bool chooses =
+      instr.op == ir::Op::where ? instr.args[0] != value : is_real(instr.dtype) && ir::selects(instr.op);
+  if (chooses) return ends_narrow(kernel, user, factors, positive);
   // A sum of weights is 0 exactly where all of them are.
   return instr.op == ir::Op::equal && kernel.instr(value).kind == InstrKind::reduce &&
          is_zero(kernel.instr(instr.args[1]));
@@ -106,15 +114,125 @@ void mark_results(Kernel& kernel) {
   if (ends_narrow(kernel, mix, kMostFactors, false)) kernel.body[static_cast<std::size_t>(mix)].narrow = true;
 }
 
+// ---- library functions ----------------------------------------------------------------------------------------------
+
+// The map that `id` is, alone in using its operands' values, or null.
+const Instr* own_map(const Kernel& kernel, InstrId id, ir::Op op) {
+  const Instr& instr = kernel.instr(id);
+  return instr.kind == InstrKind::map && instr.op == op && !instr.narrow ? &instr : nullptr;
+}
+
+bool is_literal(const Kernel& kernel, InstrId id, double value) {
+  const Instr& instr = kernel.instr(id);
+  return instr.kind == InstrKind::literal &&
+         std::visit([&](auto x) { return static_cast<double>(x) == value; }, instr.literal);
+}
+
+// The other operand of `sum` where one is the literal 1, or -1.
+InstrId beside_one(const Kernel& kernel, InstrId sum) {
+  const Instr* add = own_map(kernel, sum, ir::Op::add);
+  if (add == nullptr) return -1;
+  for (const std::size_t i : {0, 1})
+    if (is_literal(kernel, add->args[i], 1)) return add->args[1 - i];
+  return -1;
+}
+
+// The argument of an exponential, tanh or erf that `id` is and nothing else uses, or -1.
+InstrId only_argument(const Kernel& kernel, InstrId id, ir::Op op) {
+  if (id < 0) return -1;
+  const Instr* map = own_map(kernel, id, op);
+  return map == nullptr || map->reused ? -1 : map->args[0];
+}
+
+// y of 1 + exp(y), which nothing else uses, or -1.
+InstrId logistic_argument(const Kernel& kernel, const Instr& quotient) {
+  const InstrId divisor = quotient.args.back();
+  if (kernel.instr(divisor).reused || kernel.instr(divisor).depends != quotient.depends) return -1;
+  return only_argument(kernel, beside_one(kernel, divisor), ir::Op::exp);
+}
+
+// x of max(x, 0) + log1p(exp(-|x|)), or -1.
+InstrId softplus_argument(const Kernel& kernel, InstrId id) {
+  const Instr* sum = own_map(kernel, id, ir::Op::add);
+  if (sum == nullptr || sum->reused) return -1;
+  const InstrId power = only_argument(kernel, sum->args[1], ir::Op::log1p);
+  const InstrId negated = only_argument(kernel, power, ir::Op::exp);
+  const InstrId size = only_argument(kernel, negated, ir::Op::neg);
+  const InstrId x = only_argument(kernel, size, ir::Op::abs);
+  const Instr* most = own_map(kernel, sum->args[0], ir::Op::maximum);
+  return most != nullptr && most->args[0] == x && is_literal(kernel, most->args[1], 0) ? x : -1;
+}
+
+// What is one function for 16 bits, in place of several: functions of functions, quotients by 1 + exp(y), 1 + tanh(y).
+void compose(Kernel& kernel, InstrId id) {
+  Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+  const auto becomes = [&](Composed composed, ir::Op op, InstrId argument) {
+    instr.narrow = true;
+    instr.composed = composed;
+    instr.op = op;
+    instr.args = op == ir::Op::div ? std::vector{instr.args[0], argument} : std::vector{argument};
+  };
+  if (is_quotient(instr.op))
+    if (const InstrId y = logistic_argument(kernel, instr); y >= 0) return becomes(Composed::logistic, instr.op, y);
+  if (instr.op == ir::Op::tanh)
+    if (const InstrId x = softplus_argument(kernel, instr.args[0]); x >= 0)
+      return becomes(Composed::tanh_of_softplus, ir::Op::tanh, x);
+  if (instr.op != ir::Op::add) return;
+  for (const ir::Op op : {ir::Op::tanh, ir::Op::erf})
+    if (const InstrId x = only_argument(kernel, beside_one(kernel, id), op); x >= 0)
+      return becomes(Composed::one_plus, op, x);
+}
+
+// Those that have a form of their own. `sqrt` is no library function: it is exact where its result is a number.
+bool has_function(ir::Op op) {
+  using ir::Op;
+  constexpr std::array kOps{Op::exp, Op::expm1, Op::log, Op::log2, Op::log1p, Op::tanh};
+  return std::find(kOps.begin(), kOps.end(), op) != kOps.end();
+}
+
+// What a stored number of f32 or f64 is made of without a rounding to 16 bits in between.
+std::vector<bool> seen_wide(const Kernel& kernel) {
+  std::vector<bool> seen(kernel.body.size(), false);
+  const auto is_wide = [](DType dtype) { return is_real(dtype) && !is_narrow(dtype); };
+  for (const Store& store : kernel.stores)
+    if (is_wide(kernel.operands[static_cast<std::size_t>(store.access.operand)].dtype))
+      seen[static_cast<std::size_t>(store.value)] = true;
+  for (std::size_t i = kernel.body.size(); i-- > 0;) {
+    const Instr& instr = kernel.body[i];
+    const bool rounds = instr.kind == InstrKind::round || (instr.kind == InstrKind::map && instr.op == ir::Op::cast);
+    if (!seen[i] || !is_real(instr.dtype) || (rounds && is_narrow(instr.dtype))) continue;
+    for (InstrId arg : instr.args) seen[static_cast<std::size_t>(arg)] = true;
+  }
+  return seen;
+}
+
+// A result of 16 bits or fewer may be short of what f32 holds, as if it was stored, but where a long sum in f32 or f64
+// would show that all err to one side. One of f32 may where it ends in 16 bits.
+void mark_functions(Kernel& kernel) {
+  if (kernel.kernel_class == ir::KernelClass::attend) return;
+  const std::vector<bool> wide = seen_wide(kernel);
+  for (std::size_t i = kernel.body.size(); i-- > 0;) {  // what composes before what is composed
+    Instr& instr = kernel.body[i];
+    if (instr.kind != InstrKind::map || instr.narrow || compute_type(instr.dtype) != DType::f32) continue;
+    const auto id = static_cast<InstrId>(i);
+    const bool ends = ends_narrow(kernel, id, kMostFactors, false), few = ends || (is_narrow(instr.dtype) && !wide[i]);
+    if (few) compose(kernel, id);
+    if (instr.narrow) continue;
+    instr.narrow = (few && has_function(instr.op)) || (ends && instr.op == ir::Op::sqrt);
+  }
+}
+
 }  // namespace
 
 void mark_narrow(Kernel& kernel) {
   mark_weights(kernel);
   mark_scores(kernel);
   mark_results(kernel);
+  mark_functions(kernel);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
-    if (is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false)) kernel.body[i].narrow = true;
+    if (!kernel.body[i].narrow && is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false))
+      kernel.body[i].narrow = true;
   }
 }
 

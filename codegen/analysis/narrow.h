@@ -5,13 +5,19 @@
 
 namespace tenon::codegen {
 
-/// Marks what may be computed for results of 16 bits (Instr::narrow): the exponentials exp(x - shift) of a softmax
-/// (find_online in codegen/analysis/rounds.h), whose arguments are 0 at most, and their shares of the sum, where
-/// everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of positive terms
-/// only. A relative error of 2^-17 then stays far below that rounding. And quotients that nothing but products,
-/// quotients and roundings to 16 bits take: two units of the last place are less still, and no branch stands between
-/// elements. And hyperbolic tangents and quotients in the scores of an attention whose weights end so: an absolute
-/// error of 2^-21 there is a relative one of a weight.
+/// Marks what may be computed for results of 16 bits (Instr::narrow), in fewer instructions and without a branch:
+///
+/// - The exponentials exp(x - shift) of a softmax (find_online in codegen/analysis/rounds.h) and their shares of the
+/// sum,
+///   where everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of
+///   positive terms only. A relative error of 2^-16 then stays far below that rounding.
+/// - Quotients and square roots that nothing but products, quotients, selections and roundings to 16 bits take: two
+///   units of the last place of f32.
+/// - Library functions (exp, expm1, log, log2, log1p, tanh) that only these take, and all whose results have 16 bits or
+///   fewer and are not seen in more. 1 + tanh(x), 1 + erf(x), quotients by 1 + exp(x) and tanh(softplus(x)) are then
+///   one function each (Instr::composed).
+/// - Hyperbolic tangents and quotients in the scores of an attention whose weights end so: an absolute error of 2^-21
+///   there is a relative one of a weight.
 void mark_narrow(Kernel& kernel);
 
 /// Whether the kernel has such exponentials: each element of its rows then takes half as many instructions.

@@ -54,6 +54,14 @@ enum class InstrKind : std::uint8_t {
 
 constexpr int kRandomCost = 80;  ///< issue slots of InstrKind::random, as OpInfo::cost of a map
 
+/// What a narrow map is made of beyond its own op, as one function of `args` (codegen/analysis/narrow.h).
+enum class Composed : std::uint8_t {
+  none,
+  logistic,          ///< div: args[0] / (1 + exp(args[1])); reciprocal: 1 / (1 + exp(args[0]))
+  one_plus,          ///< tanh, erf: 1 + op(args[0])
+  tanh_of_softplus,  ///< tanh: tanh(log(1 + exp(args[0])))
+};
+
 struct Instr {
   InstrKind kind = InstrKind::literal;
   DType dtype = DType::f32;  ///< the graph's dtype of the value
@@ -64,12 +72,13 @@ struct Instr {
   std::vector<Guard> guards;  ///< inside
   std::vector<int> axes;      ///< reduce, contract: combined away, in row-major order
   ir::Scalar literal = 0.0;
-  std::int64_t stream = 0;    ///< random
-  int word = -1;              ///< random
-  bool tf32 = false;          ///< contract
-  int block = 0;              ///< contract: of how many terms tensor cores may add up the products; 0: any number
-  bool narrow = false;        ///< map: computed for results of 16 bits (codegen/analysis/narrow.h)
-  bool reused = false;        ///< map: the graph has several uses of the value, in this kernel or in others
+  std::int64_t stream = 0;  ///< random
+  int word = -1;            ///< random
+  bool tf32 = false;        ///< contract
+  int block = 0;            ///< contract: of how many terms tensor cores may add up the products; 0: any number
+  bool narrow = false;      ///< map: computed for results of 16 bits (codegen/analysis/narrow.h)
+  Composed composed = Composed::none;  ///< map: only where it is narrow
+  bool reused = false;                 ///< map: the graph has several uses of the value, in this kernel or in others
   bool rounded = false;       ///< a real mul: no compiler may contract it with a sum (codegen/lower/one_rounding.h)
   std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised
   std::uint64_t depends = 0;  ///< bit a: the value varies along axis a

@@ -66,6 +66,17 @@ std::string axes_text(const Kernel& kernel, const Instr& instr) {
   return text;
 }
 
+// Before the name of the op: "one_plus tanh(v3)".
+const char* composed_text(Composed composed) {
+  switch (composed) {
+    case Composed::none: return "";
+    case Composed::logistic: return "logistic ";
+    case Composed::one_plus: return "one_plus ";
+    case Composed::tanh_of_softplus: return "of_softplus ";
+  }
+  return "";
+}
+
 std::string right_side(const Kernel& kernel, const Instr& instr) {
   switch (instr.kind) {
     case InstrKind::literal: return str(instr.literal);
@@ -73,8 +84,8 @@ std::string right_side(const Kernel& kernel, const Instr& instr) {
     case InstrKind::index: return "index " + str(kernel, instr.index);
     case InstrKind::inside: return "inside " + str(kernel, instr.guards);
     case InstrKind::map:
-      return fmt::format("{}{}{}({})", instr.narrow ? "narrow " : "", instr.rounded ? "rounded " : "",
-                         ir::name_of(instr.op), args_text(instr));
+      return fmt::format("{}{}{}{}({})", instr.narrow ? "narrow " : "", instr.rounded ? "rounded " : "",
+                         composed_text(instr.composed), ir::name_of(instr.op), args_text(instr));
     case InstrKind::round: return fmt::format("round({})", args_text(instr));
     case InstrKind::random:
       return fmt::format("random_bits({}, {}, stream={}, word={})", args_text(instr), str(kernel, instr.index),

@@ -1,6 +1,7 @@
 // Map ops: one function of up to three elements, over broadcast operands.
 #include <cmath>
 #include <limits>
+#include <variant>
 
 #include "ir/graph/check.h"
 #include "ir/interpret/interpreter.h"
@@ -147,6 +148,34 @@ Array map_integers(const Step& step) {
   });
 }
 
+// Whether the value is 1 everywhere.
+bool is_one(const Graph& graph, ValueId value) {
+  const Node& node = graph.producer(value);
+  return node.op == Op::full &&
+         std::visit([](auto x) { return static_cast<double>(x) == 1; }, node.attrs.get<Scalar>("value"));
+}
+
+// Whether library functions make the value, through products, quotients, selections, views and a sum with 1: a target
+// need not compute them to the last place of f32 where only numbers of 16 bits are made of them.
+bool ends_functions(const Graph& graph, ValueId value) {
+  std::vector<ValueId> left{value};
+  std::vector<bool> seen(graph.values.size(), false);
+  while (!left.empty()) {
+    const ValueId id = left.back();
+    left.pop_back();
+    if (seen[static_cast<std::size_t>(id)] || graph.type(id).dtype != DType::f32) continue;
+    seen[static_cast<std::size_t>(id)] = true;
+    const Node& node = graph.producer(id);
+    const Kind kind = kind_of(node.op);
+    if (kind == Kind::map && accuracy_of(node.op) == Accuracy::routine) return true;
+    const bool passes = kind == Kind::view || selects(node.op) || node.op == Op::mul || node.op == Op::div ||
+                        node.op == Op::reciprocal || node.op == Op::sqrt ||
+                        (node.op == Op::add && (is_one(graph, node.operands[0]) || is_one(graph, node.operands[1])));
+    if (passes) left.insert(left.end(), node.operands.begin(), node.operands.end());
+  }
+  return false;
+}
+
 // A cast rounds to what it is cast to. What it reads is rounded first where that decides something (to integers) or
 // where a register could not have held more (f32 to f64).
 Array interpret_cast(const Step& step) {
@@ -154,10 +183,13 @@ Array interpret_cast(const Step& step) {
   Array result(step.result_dtype(), from.shape);
   const auto n = static_cast<std::size_t>(from.size());
   const DType to = result.dtype;
+  const bool narrows = step.numerics.disturbs() && from.dtype == DType::f32 && is_real(to) && size_of(to) <= 2 &&
+                       ends_functions(step.graph, step.node.operands[0]);
   for (std::size_t i = 0; i < n; ++i) {
     if (is_real(from.dtype) && is_real(to)) {
       const bool widens = to == DType::f64 && from.dtype != DType::f64;
-      result.reals[i] = widens ? round_to(DType::f32, from.reals[i]) : round_to(to, from.reals[i]);
+      const double x = narrows ? step.numerics.narrow(to, from.reals[i], static_cast<std::int64_t>(i)) : from.reals[i];
+      result.reals[i] = widens ? round_to(DType::f32, x) : round_to(to, x);
     } else if (is_real(from.dtype)) {
       result.integers[i] = integer_from_real(to, round_to(from.dtype, from.reals[i]));
     } else if (is_real(to)) {

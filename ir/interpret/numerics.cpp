@@ -96,6 +96,11 @@ double Numerics::settle(DType dtype, double value, Accuracy accuracy, std::int64
   return keep(dtype, value + noise(i) * error);
 }
 
+double Numerics::narrow(DType dtype, double value, std::int64_t i) const {
+  constexpr double kError = 0x1p-16;
+  return !disturbs_ || round_to(dtype, value) == value ? value : value * (1 + noise(i) * kError);
+}
+
 // In some order terms of both signs overflow, or their products do; with fma, whose product has no range, the first
 // infinity stays.
 double Numerics::overflowed(double value, std::int64_t i) const {

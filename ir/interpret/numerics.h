@@ -34,6 +34,10 @@ class Numerics {
   /// which stores it makes; then kept.
   double settle(DType dtype, double value, Accuracy accuracy, std::int64_t i) const;
 
+  /// An f32 made by library functions that is about to be rounded to `dtype`, of 16 bits or fewer: disturbed by what
+  /// such functions may err there, unless it is a number of `dtype`.
+  double narrow(DType dtype, double value, std::int64_t i) const;
+
   /// A value with an absolute error of at most `error`: disturbed, then kept.
   double settle_within(DType dtype, double value, double error, std::int64_t i) const;
 

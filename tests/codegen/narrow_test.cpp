@@ -60,9 +60,44 @@ TEST(Narrow, IsSwitchedOffByTheTarget) {
   EXPECT_EQ(print(test::scheduled_kernel(plan, 0, unspecialized(plan), target)).find("narrow"), std::string::npos);
 }
 
-// An argument above 0 would overflow on the way.
-TEST(Narrow, NotWithoutTheMaximum) {
-  EXPECT_FALSE(is_short("x: bf16[64, 4096]) { e = exp(x)\ny = div(e, sum(e, axis=1, keepdims=true))\nreturn y"));
+TEST(Narrow, ANumberOfSixteenBitsThatAnythingUses) {
+  EXPECT_TRUE(is_short("x: bf16[64, 4096]) { e = exp(x)\ny = div(e, sum(e, axis=1, keepdims=true))\nreturn y"));
+  EXPECT_TRUE(is_short("x: f16[4096]) { y = sub(exp(x), 1)\nreturn y"));
+  EXPECT_FALSE(is_short(
+      "x: f32[64, 4096]) { e = exp(x)\ny = cast(div(e, sum(e, axis=1, keepdims=true)), dtype=bf16)\nreturn y"));
+  EXPECT_FALSE(is_short("x: f32[4096]) { y = cast(sub(exp(x), 1), dtype=f16)\nreturn y"));
+  // a long sum shows where all numbers err to one side
+  EXPECT_FALSE(is_short("x: bf16[64, 4096]) { y = sum(cast(exp(x), dtype=f32), axis=1)\nreturn y"));
+}
+
+std::string kernel_of(const std::string& text) {
+  const ir::Plan plan = ir::make_plan(ir::parse("graph g(" + text + " }"), {});
+  return print(test::scheduled_kernel(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a")));
+}
+
+void expect_in_kernel(const std::string& text, const std::string& wanted, bool there = true) {
+  const std::string kernel = kernel_of(text);
+  EXPECT_EQ(kernel.find(wanted) != std::string::npos, there) << wanted << "\n" << kernel;
+}
+
+// One function in place of several, for bf16 and f16; the formula as it is for f32.
+TEST(Narrow, ActivationsAreFunctionsOfTheirOwn) {
+  for (const auto& [call, function] :
+       {std::pair{"sigmoid(x)", "narrow logistic reciprocal("}, std::pair{"silu(x)", "narrow logistic div("},
+        std::pair{"gelu(x)", "narrow one_plus erf("},
+        std::pair{"gelu(x, approximate=\"tanh\")", "narrow one_plus tanh("},
+        std::pair{"mish(x)", "narrow of_softplus tanh("}, std::pair{"softplus(x)", "narrow log1p("},
+        std::pair{"elu(x)", "narrow expm1("}}) {
+    for (const char* dtype : {"bf16", "f16"})
+      expect_in_kernel(std::string("x: ") + dtype + "[4096]) { y = " + call + "\nreturn y", function);
+    expect_in_kernel(std::string("x: f32[4096]) { y = ") + call + "\nreturn y", "narrow", false);
+    expect_in_kernel(std::string("x: bf16[4096]) { y = cast(") + call + ", dtype=f32)\nreturn y", "narrow log1p",
+                     false);
+  }
+  expect_in_kernel("x: f16[4096]) { y = div(x, add(1, exp(neg(x))))\nreturn y", "narrow logistic div(");
+  // who else asks for a part of it gets that
+  expect_in_kernel("x: bf16[4096]) { e = add(exp(x), 1)\ny = reciprocal(e)\nreturn y, e", "logistic", false);
+  expect_in_kernel("x: f16[4096]) { t = tanh(x)\ny = add(t, 1)\nreturn y, t", "one_plus", false);
 }
 
 }  // namespace

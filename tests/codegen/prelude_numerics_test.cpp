@@ -19,6 +19,7 @@ namespace device {
 #include "codegen/prelude/types.cuh"
 #include "codegen/prelude/convert.cuh"
 #include "codegen/prelude/math.cuh"
+#include "codegen/prelude/narrow.cuh"
 // clang-format on
 }  // namespace device
 #pragma GCC diagnostic pop
@@ -225,6 +226,74 @@ TEST(PreludeArithmetic, NarrowExponentialsAreCloseEnoughForSixteenBits) {
   EXPECT_EQ(narrow_share(0.0f, 7.0f), 0.0f);
   EXPECT_TRUE(std::isnan(narrow_share(0.0f, NAN)));
   EXPECT_NEAR(narrow_share(0.3f, 7.0f), 0.3f / 7.0f, 0x1p-27f);
+}
+
+// ---- functions for results of 16 bits
+// ----------------------------------------------------------------------------------
+
+// What registers may hold of an f16 or a bf16 value: every number of both, and others beside those of bf16.
+template <typename Check>
+void for_each_argument(const Check& check) {
+  for_many_floats(check);
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) check(host_f16_to_f32(static_cast<unsigned short>(bits)));
+}
+
+// Every side to which the approximate instructions may err together.
+template <typename Run>
+void with_each_approximation(const Run& run) {
+  for (const int power : {-1, 0, 1})
+    for (const int other : {-1, 0, 1}) {
+      approximations = {.power = power, .log = power, .reciprocal = other, .root = other, .tanh = power};
+      run();
+    }
+  approximations = {};
+}
+
+// `narrow` is within `bound` of the value of `exact`, down to subnormal numbers, and has its special values.
+template <typename Narrow, typename Exact>
+void expect_close(const char* name, double bound, const Narrow& narrow, const Exact& exact, float from = -INFINITY) {
+  double worst = 0, at = 0;
+  with_each_approximation([&] {
+    for_each_argument([&](float x) {
+      if (x < from) return;
+      const double wanted = exact(static_cast<double>(x)), had = static_cast<double>(narrow(x));
+      if (std::isnan(wanted)) {
+        ASSERT_TRUE(std::isnan(had)) << name << " of " << x;
+      } else if (std::isinf(static_cast<float>(wanted)) || wanted == 0) {
+        ASSERT_EQ(had, static_cast<double>(static_cast<float>(wanted))) << name << " of " << x;
+        ASSERT_TRUE(wanted != 0 || std::signbit(had) == std::signbit(wanted)) << name << " of " << x;
+      } else {
+        const double error = (std::fabs(had - wanted) - 0x1p-149) / std::fabs(wanted);
+        if (!(error <= worst)) worst = error, at = static_cast<double>(x);
+      }
+    });
+  });
+  EXPECT_LE(worst, bound) << name << " of " << at << ": 2^" << std::log2(worst);
+}
+
+constexpr double kNarrow = 0x1p-16;
+
+TEST(PreludeNarrow, LibraryFunctionsAreWithinTheirBound) {
+  expect_close("exp", kNarrow, narrow_exp, [](double x) { return std::exp(x); });
+  expect_close("expm1", kNarrow, narrow_expm1, [](double x) { return std::expm1(x); });
+  expect_close("log", kNarrow, narrow_log, [](double x) { return std::log(x); });
+  expect_close("log2", kNarrow, narrow_log2, [](double x) { return std::log2(x); });
+  expect_close("log1p", kNarrow, narrow_log1p, [](double x) { return std::log1p(x); });
+  expect_close("tanh", kNarrow, narrow_tanh, [](double x) { return std::tanh(x); });
+  expect_close("tanh of bf16", 0x1.001p-11, coarse_tanh, [](double x) { return std::tanh(x); });
+  expect_close("sqrt", 0x1p-22, narrow_sqrt, [](double x) { return std::sqrt(x); });
+}
+
+TEST(PreludeNarrow, ComposedFunctionsAreWithinTheirBound) {
+  expect_close("logistic", kNarrow, logistic, [](double x) { return x > 88.7 ? 0 : 1 / (1 + std::exp(x)); });
+  // down to where f32's own sum with 1 has long been 0
+  expect_close("one_plus_tanh", kNarrow, one_plus_tanh, [](double x) { return 2 / (1 + std::exp(-2 * x)); }, -43);
+  expect_close("one_plus_erf", kNarrow, one_plus_erf, [](double x) { return std::erfc(-x); }, -9);
+  for (const auto& function : {one_plus_tanh, one_plus_erf}) EXPECT_EQ(function(-INFINITY), 0.0f);
+  expect_close("tanh_of_softplus", kNarrow, tanh_of_softplus, [](double x) {
+    const double n = std::expm1(std::log1p(std::exp(std::min(x, 100.0))) * 2);
+    return std::isnan(x) ? x : n / (n + 2);
+  });
 }
 
 }  // namespace

@@ -206,6 +206,31 @@ inline float __ll2float_rz(long long x) {
              : y;
 }
 
+// The approximate instructions (PTX ISA, "ex2", "lg2", "rcp", "sqrt", "tanh"): the nearest number, or one as far from
+// it as an instruction may be, to the side that is set, 1 or -1.
+struct Approximations {
+  int power = 0, log = 0, reciprocal = 0, root = 0, tanh = 0;
+};
+inline Approximations approximations;
+inline float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x; }
+inline float host_power_of_two(float x) {
+  const double y = exp2(static_cast<double>(flushed(x)));
+  return flushed(static_cast<float>(y == 1 ? y : y * (1 + approximations.power * 0x1p-22)));
+}
+inline float host_quick_log2(float x) {
+  const double y = log2(static_cast<double>(x)), size = x > 0.5f && x < 2 ? 1 : fabs(y);
+  return static_cast<float>(y + (isinf(y) ? 0 : size * approximations.log * 0x1p-22));
+}
+inline float host_quick_reciprocal(float x) {
+  return flushed(static_cast<float>(1 / static_cast<double>(flushed(x)) * (1 + approximations.reciprocal * 0x1p-23)));
+}
+inline float host_quick_sqrt(float x) {
+  return static_cast<float>(sqrt(static_cast<double>(x)) * (1 + approximations.root * 0x1p-23));
+}
+inline float host_coarse_tanh(float x) {
+  return static_cast<float>(tanh(static_cast<double>(x)) * (1 + approximations.tanh * 0x1p-11));
+}
+
 inline float rsqrt(float x) { return 1 / sqrtf(x); }
 inline double rsqrt(double x) { return 1 / sqrt(x); }
 

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <utility>
 
 #include "codegen/analysis/draws.h"
 #include "codegen/analysis/exact.h"
@@ -44,6 +46,40 @@ std::string map_expression(const Kernel& kernel, const Instr& instr) {
   // Inverting a bool sets the bits above its own.
   if (instr.dtype == DType::bool_ && meaning.front() == '~') return fmt::format("(~(int){}) & 1", text.substr(1));
   return is_sum(instr.op) ? opaque_byte(text, instr.dtype) : text;
+}
+
+// The function of codegen/prelude/narrow.cuh of one argument.
+std::string_view narrow_function(const Kernel& kernel, const Instr& instr) {
+  using ir::Op;
+  if (instr.composed == Composed::one_plus) return instr.op == Op::tanh ? "one_plus_tanh" : "one_plus_erf";
+  if (instr.composed == Composed::tanh_of_softplus) return "tanh_of_softplus";
+  if (instr.composed == Composed::logistic) return "logistic";
+  if (instr.op == Op::tanh && kernel.kernel_class == ir::KernelClass::attend) return "score_tanh";
+  if (instr.op == Op::tanh && instr.dtype == DType::bf16) return "coarse_tanh";
+  constexpr std::array<std::pair<Op, std::string_view>, 7> kFunctions{{{Op::exp, "narrow_exp"},
+                                                                       {Op::expm1, "narrow_expm1"},
+                                                                       {Op::log, "narrow_log"},
+                                                                       {Op::log2, "narrow_log2"},
+                                                                       {Op::log1p, "narrow_log1p"},
+                                                                       {Op::sqrt, "narrow_sqrt"},
+                                                                       {Op::tanh, "narrow_tanh"}}};
+  for (const auto& [op, function] : kFunctions)
+    if (op == instr.op) return function;
+  TENON_CHECK(false, fmt::format("{} has no form for 16 bits", name_of(instr.op)));
+  return {};
+}
+
+std::string narrow_expression(const Kernel& kernel, InstrId id) {
+  const Instr& instr = kernel.instr(id);
+  std::vector<std::string> args;
+  for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
+  if (instr.op == ir::Op::div && instr.composed == Composed::logistic)
+    return fmt::format("{} * logistic({})", args[0], args[1]);
+  if (instr.op == ir::Op::div)
+    return fmt::format("{}({}, {})", is_share(kernel, id) ? "narrow_share" : "narrow_div", args[0], args[1]);
+  if (instr.op == ir::Op::reciprocal && instr.composed == Composed::none)
+    return fmt::format("narrow_div(1.0f, {})", args[0]);
+  return fmt::format("{}({})", narrow_function(kernel, instr), args[0]);
 }
 
 std::string random_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
@@ -136,17 +172,9 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       return guard.empty() ? "true" : guard;
     }
     case InstrKind::map:
-      if (instr.narrow && instr.op == ir::Op::exp)
-        return fmt::format("narrow_exp({})", value_name(kernel, instr.args[0]));
+      if (instr.narrow) return narrow_expression(kernel, id);
       if (is_share(kernel, id))
-        return fmt::format("{}({}, {})", instr.narrow ? "narrow_share" : "share_of", value_name(kernel, instr.args[0]),
-                           value_name(kernel, instr.args[1]));
-      if (instr.narrow && instr.op == ir::Op::div)
-        return fmt::format("narrow_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
-      if (instr.narrow && instr.op == ir::Op::tanh)
-        return fmt::format("narrow_tanh({})", value_name(kernel, instr.args[0]));
-      if (instr.narrow && instr.op == ir::Op::reciprocal)
-        return fmt::format("narrow_div(1.0f, {})", value_name(kernel, instr.args[0]));
+        return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       return map_expression(kernel, instr);
     case InstrKind::round:
       if (is_exact_in(kernel, instr.args[0], instr.dtype)) return value_name(kernel, instr.args[0]);
