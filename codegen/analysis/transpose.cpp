@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/vectorize.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen {
 namespace {
@@ -90,13 +91,30 @@ bool gains_by_shift(const Kernel& kernel, const MapSchedule& schedule) {
                      [&](InstrId load) { return shifts_load(kernel, schedule, load); });
 }
 
-std::int64_t transpose_bytes(const Kernel& kernel, const Transposed& transposed, int rows, int columns) {
+std::vector<InstrId> draws_along(const Kernel& kernel, const MapTile& tile) {
+  constexpr int kWords = 4;  // of a block
+  std::vector<InstrId> draws;
+  if (tile.shift) return draws;
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const auto id = static_cast<InstrId>(i);
+    const Instr& instr = kernel.instr(id);
+    if (instr.kind == InstrKind::random && instr.word < 0 && !varies(kernel, instr.args[0], tile.axis) &&
+        instr.index.values().empty() && counts_up(instr.index, tile.axis, false, kWords, kWords, kernel))
+      draws.push_back(id);
+  }
+  return draws;
+}
+
+std::int64_t transpose_bytes(const Kernel& kernel, const MapTile& tile) {
   std::int64_t bytes = 0;
-  visit_accesses(kernel, transposed, [&](const Access& access) {
-    const std::int64_t size = element_bytes(kernel, access), word = std::max<std::int64_t>(1, 4 / size);
-    const std::int64_t elements = rows * (columns + word) + (rows + 31) / 32 * 4 * word;
+  const auto add = [&](std::int64_t size) {
+    const std::int64_t word = std::max<std::int64_t>(1, 4 / size);
+    const std::int64_t elements = tile.rows * (tile.columns + word) + (tile.rows + 31) / 32 * 4 * word;
     bytes += (elements * size + 15) / 16 * 16;
-  });
+  };
+  visit_accesses(kernel, transposed_along(kernel, tile.axis),
+                 [&](const Access& access) { add(element_bytes(kernel, access)); });
+  for (std::size_t draw = 0; draw < draws_along(kernel, tile).size(); ++draw) add(sizeof(std::uint32_t));
   return bytes;
 }
 

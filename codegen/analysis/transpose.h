@@ -22,6 +22,10 @@ struct Transposed {
 };
 Transposed transposed_along(const Kernel& kernel, int axis);
 
+/// Random bits whose blocks of four words lie along the tile's axis and not along the innermost one: drawn along the
+/// former, a block is computed once and not for each of its words. None where the tile shifts.
+std::vector<InstrId> draws_along(const Kernel& kernel, const MapTile& tile);
+
 /// The axis with the most bytes in transposed accesses; -1 when there are none.
 int transposed_axis(const Kernel& kernel);
 
@@ -39,7 +43,8 @@ bool may_shift(const Kernel& kernel, const MapSchedule& schedule);
 /// Whether some load or store is wider in a tile that shifts.
 bool gains_by_shift(const Kernel& kernel, const MapSchedule& schedule);
 
-/// Bytes of shared memory of one tile for each: transpose_tile of the prelude (transpose.cuh).
-std::int64_t transpose_bytes(const Kernel& kernel, const Transposed& transposed, int rows, int columns);
+/// Bytes of shared memory of one tile for each access along the tile's axis, and each draw: transpose_tile of the
+/// prelude (transpose.cuh).
+std::int64_t transpose_bytes(const Kernel& kernel, const MapTile& tile);
 
 }  // namespace tenon::codegen

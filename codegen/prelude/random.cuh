@@ -63,3 +63,19 @@ __device__ __forceinline__ pack<int, N> random_elements(const philox_keys& keys,
   }
   return x;
 }
+
+//@ random_elements_from
+// The N elements from any i on: of the blocks that they lie in, all words, moved into place.
+template <int N, class Block>
+__device__ __forceinline__ pack<int, N> random_elements_from(const philox_keys& keys, i64 stream, i64 i) {
+  const int past = (int)(i & 3);
+  const pack<int, N + 4> around = random_elements<N + 4, Block>(keys, stream, i - past);
+  pack<int, N> x;
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    const int even = (past & 2) != 0 ? around[j + 2] : around[j];
+    const int odd = (past & 2) != 0 ? around[j + 3] : around[j + 1];
+    x[j] = (past & 1) != 0 ? odd : even;
+  }
+  return x;
+}

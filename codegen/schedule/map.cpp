@@ -152,8 +152,7 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
     return size <= 32 || few ? 32 : size <= 64 ? std::min(64, widest) : widest;
   };
   MapTile tile{axis, fitting(rows), fitting(columns)};
-  while (transpose_bytes(kernel, transposed, tile.rows, tile.columns) > kStaticSharedBytes)
-    (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
+  while (transpose_bytes(kernel, tile) > kStaticSharedBytes) (tile.rows > tile.columns ? tile.rows : tile.columns) /= 2;
   for (const Access& access : accesses)
     tile.vector = std::max(tile.vector, transposed_vector(kernel, access, axis, 16));
   schedule.tile = tile;
@@ -194,7 +193,7 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
                      extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile->columns &&
                      least_tiles(kernel, schedule.tile->axis, shifted.tile->columns) >= 2 * target.multiprocessors;
   if (fills && may_shift(kernel, shifted) && gains_by_shift(kernel, shifted) &&
-      transpose_bytes(kernel, transposed, shifted.tile->rows, shifted.tile->columns) <= kStaticSharedBytes)
+      transpose_bytes(kernel, *shifted.tile) <= kStaticSharedBytes)
     schedule = shifted;
 }
 

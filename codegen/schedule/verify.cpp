@@ -54,8 +54,7 @@ Reason verify_tile(const MapSchedule& schedule, const Kernel& kernel) {
     return "the threads of a block do not divide its tile";
   if (schedule.unroll != 1 || schedule.spread || schedule.flat) return "a tile is neither unrolled nor flat";
   if (tile.shift && !may_shift(kernel, schedule)) return "the rows of the tile are not all aligned alike";
-  if (transpose_bytes(kernel, transposed, tile.rows, tile.columns) > kStaticSharedBytes)
-    return "the tiles exceed 48 KB of shared memory";
+  if (transpose_bytes(kernel, tile) > kStaticSharedBytes) return "the tiles exceed 48 KB of shared memory";
   return {};
 }
 

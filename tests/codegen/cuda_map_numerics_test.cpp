@@ -253,8 +253,27 @@ TEST(CudaMapNumerics, RandomBitsAreTheInterpreters) {
       "graph g(seed: i64, x: bf16[rows, 13], r: bf16[13]) {\n"
       "  y = add(dropout(x, seed, p=0.25), r)\n  return y\n}";
   test::expect_lines(expect_right(odd, {{"rows", 10}}).source.text, {"random_elements<8, u32>("});
-  expect_right(
-      "graph g(seed: i64) { y = slice(random_uniform(seed, shape=[101]), axis=[0], start=[3], stop=[99]); return y }");
+  test::expect_lines(expect_right("graph g(seed: i64) { y = slice(random_uniform(seed, shape=[101]), axis=[0], "
+                                  "start=[3], stop=[99]); return y }")
+                         .source.text,
+                     {"random_elements_from<4, u32>("});
+}
+
+// Along the tile's rows, which are the columns of what is stored: a block of words is computed once.
+TEST(CudaMapNumerics, TransposedRandomBitsAreDrawnAlongTheirBlocks) {
+  for (const char* shape : {"[96, 68]", "[3, 40, 64]", "[2, 33, 100]"})
+    for (const char* dtype : {"f16", "f32"}) {
+      const bool batched = std::string(shape).find(',') != std::string(shape).rfind(',');
+      const auto run =
+          expect_right(std::string("graph g(x: ") + dtype + shape +
+                       ", s: i64) { y = transpose(dropout(x, s, p=0.25), perm=" + (batched ? "[0, 2, 1]" : "[1, 0]") +
+                       "); return y }");
+      test::expect_lines(run.source.text, {"const philox_keys keys", "return random_elements<4, u32>(keys"});
+      test::expect_compiles_everywhere(run.source);
+    }
+  // no whole blocks lie along the rows
+  const auto odd = expect_right("graph g(x: f16[70, 67], s: i64) { y = transpose(dropout(x, s)); return y }");
+  EXPECT_EQ(odd.source.text.find("philox_keys keys"), std::string::npos);
 }
 
 TEST(CudaMapNumerics, WideOffsetsGiveTheSame) {

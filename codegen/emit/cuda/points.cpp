@@ -234,8 +234,9 @@ class PointsEmitter {
       value = bytes_.expression(id);
     } else if (draws_together(instr)) {
       type = fmt::format("pack<int, {}>", vector());
-      value = fmt::format("random_elements<{}, {}>({}, {}, {})", vector(), block_type(kernel_, instr),
-                          value_name(kernel_, instr.args[0]), instr.stream, random_index(kernel_, instr.index, names_));
+      value = fmt::format("{}<{}, {}>({}, {}, {})", draws_blocks(instr) ? "random_elements" : "random_elements_from",
+                          vector(), block_type(kernel_, instr), value_name(kernel_, instr.args[0]), instr.stream,
+                          random_index(kernel_, instr.index, names_));
     }
     if (value.empty()) return;
     const bool is_bytes = bytes_.form(id) != nullptr;
@@ -244,10 +245,20 @@ class PointsEmitter {
     vectors_.push_back(id);
   }
 
+  // Whether all points draw words that follow each other.
   bool draws_together(const Instr& instr) const {
     const Lanes& lanes = points_.lanes;
-    return instr.kind == InstrKind::random && lanes.peeled == nullptr && instr.word < 0 && lanes.vector % 4 == 0 &&
-           !varies(instr.args[0]) && counts_up(instr.index, lanes.axis, lanes.flat, lanes.vector, 4, kernel_);
+    if (instr.kind != InstrKind::random || instr.word >= 0 || lanes.vector % 4 != 0 || varies(instr.args[0]))
+      return false;
+    if (lanes.peeled == nullptr) return counts_up(instr.index, lanes.axis, lanes.flat, lanes.vector, 1, kernel_);
+    const std::optional<Dim> step = instr.index.coefficient(lanes.axis);  // vectors begin anywhere
+    return step && step->is(1);
+  }
+
+  // Whether these begin with the first word of a block.
+  bool draws_blocks(const Instr& instr) const {
+    const Lanes& lanes = points_.lanes;
+    return lanes.peeled == nullptr && counts_up(instr.index, lanes.axis, lanes.flat, lanes.vector, 4, kernel_);
   }
 
   // Whether anything is done point by point.

@@ -10,9 +10,11 @@
 #include "codegen/analysis/transpose.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "codegen/emit/cuda/vectors.h"
+#include "codegen/kernel/uses.h"
 
 namespace tenon::codegen::cuda {
 namespace {
@@ -24,6 +26,7 @@ Tiling tiling_of(const Kernel& kernel) {
           schedule.tile->axis,
           static_cast<int>(kernel.axes.size()) - 1,
           transposed_along(kernel, schedule.tile->axis),
+          draws_along(kernel, *schedule.tile),
           shifts_stores(kernel, schedule)};
 }
 
@@ -71,9 +74,9 @@ std::string limit(const Tiling& tiling, const std::string& axis, const Dim& exte
   return fmt::format("{} - first_{}", dim_text(extent, names_of(tiling.kernel)), axis);
 }
 
-void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, const Access& access) {
-  out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(stored_dtype(tiling.kernel, access)),
-                       tiling.schedule.tile->rows, tiling.schedule.tile->columns, name));
+void declare_tile(Writer& out, const Tiling& tiling, const std::string& name, DType dtype) {
+  out.line(fmt::format("__shared__ transpose_tile<{}, {}, {}> {};", storage_type(dtype), tiling.schedule.tile->rows,
+                       tiling.schedule.tile->columns, name));
 }
 
 // "<8, 512>(t0, 64, 64": threads move `vector` elements along the rows of a tile within the axes' extents.
@@ -106,6 +109,40 @@ void emit_flush(Writer& out, const Tiling& tiling, int index) {
   out.line(fmt::format("{0}<{1}, {1}>({2}, x);",
                        tiling.schedule.cache.streaming && vector > 1 ? "store_streaming" : "store", vector,
                        address(kernel, access, names_of(kernel))));
+  out.close("});");
+}
+
+bool is_tiled(const Tiling& tiling, InstrId id) {
+  return varies(tiling.kernel, id, tiling.row_axis) || varies(tiling.kernel, id, tiling.column_axis);
+}
+
+// The keys of what is drawn, once for a block's tile.
+std::vector<InstrId> emit_keys(Writer& out, const Tiling& tiling) {
+  std::vector<InstrId> keyed;
+  for (const InstrId draw : tiling.draws) {
+    const InstrId seed = tiling.kernel.instr(draw).args[0];
+    if (is_tiled(tiling, seed) || contains(keyed, seed)) continue;
+    keyed.push_back(seed);
+  }
+  define(out, tiling.kernel, needed(tiling.kernel, keyed), names_of(tiling.kernel));
+  for (const InstrId seed : keyed)
+    out.line(fmt::format("const philox_keys {}({});", keys_name(seed), value_name(tiling.kernel, seed)));
+  return keyed;
+}
+
+// Random bits, drawn along the blocks' words.
+void emit_draw(Writer& out, const Tiling& tiling, InstrId draw, const std::vector<InstrId>& keyed) {
+  const Kernel& kernel = tiling.kernel;
+  const Instr& random = kernel.instr(draw);
+  const InstrId seed = random.args[0];
+  const Names names = names_of(kernel);
+  out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", draw), 4)));
+  define_point(out, tiling);
+  if (!contains(keyed, seed)) define(out, kernel, needed(kernel, {seed}), names);
+  out.line(fmt::format("return random_elements<4, {}>({}, {}, {});", block_type(kernel, random),
+                       contains(keyed, seed) ? keys_name(seed) : value_name(kernel, seed), random.stream,
+                       random_index(kernel, random.index, names)),
+           comment(random));
   out.close("});");
 }
 
@@ -143,13 +180,15 @@ void emit_work(Writer& out, const Tiling& tiling, const std::string& inside) {
   out.line(fmt::format("const int column = (int)(threadIdx.x % {}) * {};", tiling.per_row(), schedule.vector));
   define_point(out, tiling);
   Points points = map_points(kernel, schedule);
-  points.registers.held = tiling.transposed.loads;
+  const auto from_tile = [&](InstrId id, const std::string& type) {
+    points.registers.held.push_back(id);
+    out.line(fmt::format("const {0} x{1} = t{1}.get<{2}>(row, column);", type, id, schedule.vector));
+  };
   points.shared.stores = tiling.transposed.stores;
   if (!inside.empty()) emit_inside(out, tiling, inside, points);
   for (InstrId load : tiling.transposed.loads)
-    out.line(fmt::format("const {0} x{1} = t{1}.get<{2}>(row, column);",
-                         pack_type(stored_dtype(tiling.kernel, kernel.instr(load).access), schedule.vector), load,
-                         schedule.vector));
+    from_tile(load, pack_type(stored_dtype(kernel, kernel.instr(load).access), schedule.vector));
+  for (InstrId draw : tiling.draws) from_tile(draw, pack_type(kernel.instr(draw).dtype, schedule.vector));
   emit_points(out, kernel, points);
   out.close();
 }
@@ -200,15 +239,19 @@ Source emit_transposing_map(const Kernel& kernel, const Target& target) {
   const Transposed& transposed = tiling.transposed;
   Writer out(1);
   join_stream(out, target);
-  for (InstrId load : transposed.loads) declare_tile(out, tiling, fmt::format("t{}", load), kernel.instr(load).access);
+  for (InstrId load : transposed.loads)
+    declare_tile(out, tiling, fmt::format("t{}", load), stored_dtype(kernel, kernel.instr(load).access));
+  for (InstrId draw : tiling.draws) declare_tile(out, tiling, fmt::format("t{}", draw), kernel.instr(draw).dtype);
   for (int store : transposed.stores)
-    declare_tile(out, tiling, fmt::format("u{}", store), store_at(kernel, store).access);
+    declare_tile(out, tiling, fmt::format("u{}", store), stored_dtype(kernel, store_at(kernel, store).access));
   LaunchRule launch;
   launch.grid_x = emit_place(out, tiling);
   launch.block = tiling.schedule.threads;
   for (InstrId load : transposed.loads)
     shifts_load(kernel, tiling.schedule, load) ? emit_shifted_fill(out, tiling, load) : emit_fill(out, tiling, load);
-  if (!transposed.loads.empty()) out.line("__syncthreads();");
+  const std::vector<InstrId> keyed = emit_keys(out, tiling);
+  for (InstrId draw : tiling.draws) emit_draw(out, tiling, draw, keyed);
+  if (!transposed.loads.empty() || !tiling.draws.empty()) out.line("__syncthreads();");
   if (tiling.shifts_stores) {
     emit_shifted_work(out, tiling);
   } else {

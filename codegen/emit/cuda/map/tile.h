@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/analysis/transpose.h"
 #include "codegen/emit/cuda/text/names.h"
@@ -15,7 +16,8 @@ struct Tiling {
   const MapSchedule& schedule;
   int row_axis, column_axis;
   Transposed transposed;
-  bool shifts_stores;  ///< the columns of a row begin where its store is aligned
+  std::vector<InstrId> draws;  ///< random bits that are drawn along the rows' axis
+  bool shifts_stores;          ///< the columns of a row begin where its store is aligned
 
   /// Vectors of a row of the tile.
   int per_row() const { return schedule.tile->columns / schedule.vector; }
