@@ -259,6 +259,18 @@ TEST(CudaMapNumerics, RandomBitsAreTheInterpreters) {
                      {"random_elements_from<4, u32>("});
 }
 
+// In few instructions for 16 bits, alone and where what is left of two is all that is seen.
+TEST(CudaMapNumerics, ActivationsOfEveryNumber) {
+  for (const std::string dtype : {"bf16", "f16"})
+    for (const std::string call :
+         {"sigmoid(x)", "silu(x)", "softplus(x)", "mish(x)", "gelu(x)", "gelu(x, approximate=\"tanh\")", "elu(x)",
+          "sqrt(x)", "sub(gelu(x), gelu(z))", "sub(tanh(mish(x)), tanh(z))", "sub(silu(x), mul(z, sigmoid(x)))",
+          "sub(elu(x), log1p(exp(z)))", "log(softplus(sub(x, z)))", "cast(gelu(cast(x, dtype=f32)), dtype=f8e4m3)"}) {
+      const std::string type = dtype + "[65536]";
+      expect_right("graph g(x: " + type + ", z: " + type + ") { y = " + call + "; return y }");
+    }
+}
+
 // Along the tile's rows, which are the columns of what is stored: a block of words is computed once.
 TEST(CudaMapNumerics, TransposedRandomBitsAreDrawnAlongTheirBlocks) {
   for (const char* shape : {"[96, 68]", "[3, 40, 64]", "[2, 33, 100]"})
