@@ -134,6 +134,8 @@ Shape without_ones(const Shape& shape);
 
 /// Bytes that `read` moves: no more than the value, no more than what its layouts take.
 double bytes_of(const Context& context, const Cluster& cluster, const Read& read);
+/// Points of the axes of `domain` whose bits are set in `axes`.
+double points_along(const Context& context, const Domain& domain, std::uint32_t axes);
 /// Whether `layout` is where the operands of a contraction are loaded, rather than where its result or its scores are.
 bool is_operand(const Cluster& cluster, const Layout& layout);
 /// Whether a sum can be taken in the sweep of the reduction that it depends on: where the target's kernels have it, of

@@ -33,12 +33,16 @@ double reloads(const Context& context, const Domain& domain, std::uint32_t depen
   return tiles;
 }
 
+}  // namespace
+
 double points_along(const Context& context, const Domain& domain, std::uint32_t axes) {
   double product = 1;
   for (int axis = 0; axis < domain.rank(); ++axis)
     if ((axes >> axis & 1U) != 0) product *= context.extent(domain.extents[static_cast<std::size_t>(axis)]);
   return product;
 }
+
+namespace {
 
 // Instructions of one element's load: what does not run along the kernel's own innermost axis is no vector, and a
 // condition is computed with each.

@@ -21,13 +21,6 @@ constexpr double kRereadShare = 0.7;
 constexpr double kLine = 128, kPiece = 32;
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
-double points_of(const Context& context, const Domain& domain, std::uint32_t axes) {
-  double points = 1;
-  for (int axis = 0; axis < domain.rank(); ++axis)
-    if ((axes >> axis & 1U) != 0) points *= context.points(domain, axis, axis + 1);
-  return points;
-}
-
 // Whether more of what each element of each row reads lies across the rows than along them, as codegen's column_wise().
 bool lies_in_columns(const Context& context, const Cluster& cluster) {
   const Domain& domain = cluster.domain;
@@ -37,7 +30,7 @@ bool lies_in_columns(const Context& context, const Cluster& cluster) {
     for (const Layout& layout : read.layouts) {
       if ((depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0) continue;
       const double bytes = static_cast<double>(size_of(context.graph.type(read.value).dtype)) *
-                           points_of(context, domain, depends_of(layout));
+                           points_along(context, domain, depends_of(layout));
       if (layout.back().axis == domain.kept - 1) across += bytes;
       if (layout.back().axis >= domain.kept) along += bytes;
     }
