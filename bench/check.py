@@ -116,7 +116,9 @@ def load(path, dtype, shape, device):
 def errors(result, reference, name, inputs):
     """The relative error of one output in the norm, and that of its worst element, as shares of their bounds."""
     if name.startswith("argmax"):
-        result, reference = (inputs[0].gather(-1, index.unsqueeze(-1)) for index in (result, reference))
+        x, kept = inputs[0], list(reference.shape)  # the elements that were found along `axis`
+        axis = next(i for i in reversed(range(x.dim())) if [*x.shape[:i], *x.shape[i + 1:]] == kept)
+        result, reference = (x.gather(axis, index.unsqueeze(axis)) for index in (result, reference))
     bounds = BOUNDS_OF.get(name, BOUNDS[result.dtype])
     result, reference = result.double(), reference.double()
     if result.shape != reference.shape:
