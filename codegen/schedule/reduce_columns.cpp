@@ -48,8 +48,8 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   return schedule;
 }
 
-// Short columns that are read once: a thread has eight rows of its own or more, so that few threads or none share a
-// column, and a block takes long pieces of rows. Of an index and its value a thread has few.
+// Short columns that are read once. A thread takes eight rows or more, so that few threads share a column and a block
+// takes long pieces of rows. An index and its value take several registers: then a thread has four columns at most.
 ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, const RowShape& shape,
                                     ReduceSchedule schedule) {
   constexpr int kThreads = 256, kLeastColumns = 32, kRowsOfThread = 8, kMostMembers = 8, kMostIndexed = 4;
@@ -108,18 +108,18 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   return schedule;
 }
 
-// A block of columns that registers hold: of `threads`, for pieces of rows of `least` bytes, or of as many columns as a
-// block takes, and of values of 16 and 8 bits as many words of a thread.
+// One size of block for columns that registers hold. It fits where a row's piece has at least `least` bytes (or the
+// most columns that a block takes), and where each thread holds at most `narrow_words` words of values below 4 bytes.
 struct HeldBlock {
   int threads = 256;
   std::int64_t least = 512;
   int narrow_words = 26;
 };
 
-// Columns that are read again stay in registers, in pieces of rows of 512 bytes where they fit. Several blocks of 256
-// threads load while others store; longer columns take larger ones, and then shorter pieces. Rows that begin anywhere
-// share the sectors at both ends of a piece with their neighbours: for them long pieces come first. All of it was
-// measured on an H100, in f32, bf16 and f64, of columns of 2 to 512.
+// Columns that are read again stay in registers. A block of 256 threads takes pieces of 512 bytes of each row where
+// that fits: several such blocks run at once, and one loads while another stores. Longer columns take larger blocks and
+// shorter pieces. A piece that begins between sectors shares both of its ends with its neighbours, so there long pieces
+// come first. Measured on an H100 in f32, bf16 and f64, with columns of 2 to 512 rows.
 std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   constexpr std::int64_t kWord = 4, kAlignment = 16, kLeastOfThread = 16, kLeastPiece = 128;  // bytes
   constexpr std::int64_t kShort = 8, kShortUnaligned = 16;
@@ -154,8 +154,7 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     const auto bytes = [&] { return steps() * std::max(kWord, schedule.vector * held_bytes(kernel)); };
     while (schedule.team.threads > std::max(columns, 64) && bytes() < (wide ? 2 : 1) * kLeastOfThread)
       schedule.team.threads /= 2;
-    // With more it spills, or waits: single words of f32 are the values themselves, and those of f64 take two to
-    // compute.
+    // Beyond `most` words a thread spills, or too few threads run. Temporaries of f64 take two registers each.
     const int most = widest > kWord                    ? 16
                      : widest < kWord                  ? block.narrow_words
                      : schedule.vector == 1 && aligned ? 32

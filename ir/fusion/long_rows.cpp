@@ -16,8 +16,8 @@ namespace {
 // rows of 64 pieces.
 constexpr double kRereadShare = 0.7;
 
-// Of rows that lie side by side a block has a line, and registers hold columns as long as these in pieces of 32 bytes:
-// codegen/schedule/reduce_columns.cpp.
+// Rows that lie side by side are columns: a block takes a cache line of them. Registers hold columns up to these
+// lengths, in pieces of 32 bytes (codegen/schedule/reduce_columns.cpp).
 constexpr double kLine = 128, kPiece = 32;
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
