@@ -30,9 +30,9 @@ const Access* peel_reference(const Kernel& kernel) {
   return reference;
 }
 
-const Access* column_reference(const Kernel& kernel, int vector) {
+const Access* column_reference(const Kernel& kernel, int vector, SharedSweeps shared) {
   if (has_outer(kernel) || kernel.axes.size() != 2 || kernel.axes[0].reduced || !kernel.axes[1].reduced) return nullptr;
-  const Rounds rounds = rounds_of(kernel);
+  const Rounds rounds = rounds_of(kernel, shared);
   if (rounds.sweeps.size() != 1 || !rounds.sweeps[0].stores.empty()) return nullptr;
   const Access* reference = nullptr;
   for (InstrId id : rounds.sweeps[0].instrs) {

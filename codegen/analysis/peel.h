@@ -2,6 +2,7 @@
 // aligned. Every other operand must lie along the row at known distances from it.
 #pragma once
 
+#include "codegen/analysis/rounds.h"
 #include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
@@ -11,8 +12,8 @@ namespace tenon::codegen {
 const Access* peel_reference(const Kernel& kernel);
 
 /// The same for column reductions (codegen/emit/cuda/reduce/columns.h), or null: one kept and one reduced axis, one
-/// sweep that stores nothing for each element, and every load that varies along the kept axis in vectors at the same
-/// places.
-const Access* column_reference(const Kernel& kernel, int vector);
+/// sweep, with what shares it, that stores nothing for each element, and every load that varies along the kept axis in
+/// vectors at the same places.
+const Access* column_reference(const Kernel& kernel, int vector, SharedSweeps shared);
 
 }  // namespace tenon::codegen

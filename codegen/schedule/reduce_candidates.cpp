@@ -134,8 +134,9 @@ std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& tar
 // Columns of rows that no vector divides, in vectors of those of one alignment.
 std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
-  const int vector = column_reference(kernel, 8) != nullptr ? 8 : 4;
-  if (column_reference(kernel, vector) == nullptr) return result;
+  const SharedSweeps shared = shared_of(chosen);
+  const int vector = column_reference(kernel, 8, shared) != nullptr ? 8 : 4;
+  if (column_reference(kernel, vector, shared) == nullptr) return result;
   for (const int threads : {256, 512})
     for (const bool streaming : {false, true})
       for (const int parts : {1, 2, 4}) {  // of each alignment

@@ -24,6 +24,12 @@ constexpr std::int64_t kShortColumn = 64;
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
+// Whether a mean and the squares around it are summed in one sweep down the columns, tile by tile. Each thread of a
+// short column would have no tile.
+bool columns_share_moments(const Kernel& kernel, const Target& target, const RowShape& shape) {
+  return target.may.moments && shape.length >= kShortColumn && find_moments(kernel).has_value();
+}
+
 // Columns of rows that no vector divides, in vectors of those of one alignment, in as many parts as run at once: loads
 // of single elements are too many requests for what they bring.
 std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
@@ -32,10 +38,11 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   schedule.team.mapping = RowMapping::column;
   schedule.peeled = true;
   schedule.vector = static_cast<int>(16 / widest_of(kernel));
-  schedule.keep = Reread{.unroll = 8};
-  schedule.cache.streaming_loads = streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
+  const SharedSweeps shared{.moments = columns_share_moments(kernel, target, shape)};
+  schedule.keep = Reread{.unroll = 8, .moments = shared.moments};
+  schedule.cache.streaming_loads = streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
-  if (schedule.vector < 2 || column_reference(kernel, schedule.vector) == nullptr) return std::nullopt;
+  if (schedule.vector < 2 || column_reference(kernel, schedule.vector, shared) == nullptr) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
   while (schedule.team.columns > 8 && schedule.team.columns >= 2 * vectors) schedule.team.columns /= 2;
   const std::int64_t slabs =
@@ -80,9 +87,10 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
+  const SharedSweeps shared{.moments = columns_share_moments(kernel, target, shape)};
   schedule.cache.streaming_loads =
-      usable > 1 && streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
-  const bool reread = rereads(kernel);  // no block can leave a part of a row to another
+      usable > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
+  const bool reread = rereads(kernel) && !one_sweep(kernel, shared);  // no block can leave a part of a row to another
   if (!reread && shape.length < kShortColumn) return choose_short_columns(kernel, target, shape, schedule);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
@@ -99,9 +107,10 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
-  if (rounds_of(kernel).sweeps.size() > 1) unroll = std::min(unroll, kMostUnrolled);
-  schedule.keep = Reread{.unroll = unroll};
-  if (one_sweep(kernel, {}))
+  if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
+  if (shared.moments) unroll = std::max(unroll, 2);
+  schedule.keep = Reread{.unroll = unroll, .moments = shared.moments};
+  if (one_sweep(kernel, shared))
     schedule.cut = in_parts(
         choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, schedule.team.threads),
         finishing_team(kernel));
@@ -202,7 +211,8 @@ ReduceSchedule single_columns(const Kernel& kernel, const Target& target) {
 
 ReduceSchedule choose_column_schedule(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
-  if (target.may.hold_rows)
+  const bool once = one_sweep(kernel, {.moments = columns_share_moments(kernel, target, shape)});
+  if (target.may.hold_rows && !once)
     if (const auto held = hold_columns(kernel, target, shape)) return *held;
   const ReduceSchedule schedule = choose_columns(kernel, target, shape);
   return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;

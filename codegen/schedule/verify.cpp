@@ -131,7 +131,7 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
     return "a loop takes 1 to 16 steps at once";
   if (reread != nullptr && reread->online && (column || !find_online(kernel)))
     return "no maximum and sum of a row share a sweep";
-  if (reread != nullptr && reread->moments && (column || reread->unroll == 1 || !find_moments(kernel)))
+  if (reread != nullptr && reread->moments && (reread->unroll == 1 || !find_moments(kernel)))
     return "no mean and squares of a row share a sweep of tiles";
   return {};
 }
@@ -166,7 +166,8 @@ Reason verify_vector(const ReduceSchedule& schedule, const Kernel& kernel) {
     const std::size_t kept = shape_of(kernel).kept;
     if (kept == 0) return "columns lie along a kept axis";
     if (schedule.peeled)
-      return column_reference(kernel, schedule.vector) == nullptr || parts_of(schedule) % schedule.vector != 0
+      return column_reference(kernel, schedule.vector, shared_of(schedule)) == nullptr ||
+                     parts_of(schedule) % schedule.vector != 0
                  ? "peeled columns are of rows of one alignment, in as many parts"
                  : "";
     return divides(schedule.vector, kernel.axes[kept - 1].extent, kernel.symbols)

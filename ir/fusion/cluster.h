@@ -28,6 +28,13 @@ struct Result {
   bool late() const { return rounds > 0; }  ///< known only after a reduction of this cluster
 };
 
+/// What a sum of a Reduce cluster can share its sweep with (shared_sweeps.cpp).
+enum class Shares : std::uint8_t {
+  nothing,
+  maximum,  ///< that shifts the exponentials which it adds up; along rows
+  mean,     ///< around which it adds up squares; along rows and down columns
+};
+
 struct Cluster {
   KernelClass kernel_class = KernelClass::map;
   Domain domain;
@@ -43,8 +50,8 @@ struct Cluster {
   double flops = 0;                         ///< of contractions
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
   int rounds = 0;                           ///< the most of what it reduces
-  bool shares_sweep = false;                ///< reduce: what it reduces first can share the sweep of what that needs
-  bool persistent = false;                  ///< one block (or cluster) has a row, whatever is needed of it again
+  Shares shares = Shares::nothing;  ///< reduce: why what it reduces first can share the sweep of what that needs
+  bool persistent = false;          ///< one block (or cluster) has a row, whatever is needed of it again
   bool random = false;
   ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it
   Attention attention;
@@ -138,9 +145,8 @@ double bytes_of(const Context& context, const Cluster& cluster, const Read& read
 double points_along(const Context& context, const Domain& domain, std::uint32_t axes);
 /// Whether `layout` is where the operands of a contraction are loaded, rather than where its result or its scores are.
 bool is_operand(const Cluster& cluster, const Layout& layout);
-/// Whether a sum can be taken in the sweep of the reduction that it depends on: where the target's kernels have it, of
-/// exponentials of x less its maximum, or of squares of x less its mean.
-bool shares_sweep(const Context& context, const Node& node);
+/// The reduction that a sum depends on whose sweep it can be taken in, where the target's kernels have that.
+Shares shared_with(const Context& context, const Node& node);
 /// Sweeps over the rows of a Reduce cluster, if nothing holds them: of reductions, one after the other, and of the
 /// elements that are stored when they are known. 1 for other classes.
 int sweeps_of(const Cluster& cluster);

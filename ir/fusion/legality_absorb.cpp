@@ -65,7 +65,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.places = consumer.places;
   merged.attention = consumer.attention;
   merged.rounds = consumer.rounds;
-  merged.shares_sweep = consumer.shares_sweep;
+  merged.shares = consumer.shares;
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
   merged.slots = consumer.slots;

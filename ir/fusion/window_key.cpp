@@ -92,7 +92,8 @@ class WindowKey {
     for (const double work :
          {cluster.slots, cluster.mask_slots, cluster.flops, cluster.tensor_flops, cluster.lane_flops})
       number(work);
-    for (const bool fact : {cluster.persistent, cluster.shares_sweep, cluster.random}) number(fact);
+    for (const bool fact : {cluster.persistent, cluster.random}) number(fact);
+    number(static_cast<int>(cluster.shares));
     value(cluster.paired);
   }
 

@@ -115,6 +115,23 @@ TEST(CudaLongSums, OfSquaresInTheSweepOfTheirMean) {
               2e-6);
 }
 
+TEST(CudaLongSums, OfSquaresDownColumns) {
+  const char* variance = R"(graph g(x: f32[60000, 4]) {
+    odd = equal(mod(iota(shape=[60000, 1], axis=0, dtype=i32), 2), 1)
+    y = var(where(odd, add(x, 1000.0), add(x, 1002.0)), axis=0)
+    return y
+  })";
+  for (const int splits : {1, 3})
+    EXPECT_LT(worst_error(variance, 1.0,
+                          [&](Kernel& kernel) {
+                            with(RowMapping::column, 32, 2, 4, splits)(kernel);
+                            auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
+                            schedule.team.columns = 2;
+                            reread(schedule).moments = true;
+                          }),
+              2e-6);
+}
+
 // Blocks of the depth have 512 terms.
 TEST(CudaLongSums, OfProducts) {
   const auto as_planned = [](Kernel&) {};

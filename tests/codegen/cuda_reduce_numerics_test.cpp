@@ -377,6 +377,41 @@ TEST(CudaReduceNumerics, SquaresAroundAMeanAreSummedInItsSweep) {
   test::expect_compiles_everywhere(run.source);
 }
 
+// The same down columns: whole and in parts, of rows that vectors divide and of others, with elements stored and with
+// other reductions in the sweep.
+TEST(CudaReduceNumerics, SquaresAroundAMeanAreSummedDownColumns) {
+  const auto moments = [](int vector, int unroll, int parts, bool peeled = false) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team = {.mapping = RowMapping::column, .threads = 64, .columns = 8};
+      schedule.vector = vector;
+      schedule.peeled = peeled;
+      schedule.keep = Reread{.unroll = unroll, .moments = true};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+  };
+  for (const char* offset : {"0.0", "10.0", "1000.0"})
+    for (const char* shape : {"[600, 40]", "[3, 203, 36]", "[2, 13, 29, 20]"})
+      for (const auto& [vector, unroll, parts] : {std::tuple{1, 2, 1}, {4, 4, 1}, {4, 2, 3}}) {
+        const std::string axes = std::string(shape).size() > 12 ? "[1, 2]" : std::string(shape).size() > 9 ? "1" : "0";
+        const std::string x = std::string("graph g(x: f32") + shape + ") {\n  z = add(x, " + offset + ")\n";
+        expect_right(x + "  v = var(z, axis=" + axes + ")\n  m = mean(z, axis=" + axes + ")\n  return v, m\n}", {},
+                     moments(vector, unroll, parts));
+        if (parts > 1) continue;
+        const std::string norm = "div(sub(z, mean(z, axis=" + axes + ", keepdims=true)), sqrt(add(var(z, axis=" + axes +
+                                 ", keepdims=true), 0.01)))";
+        expect_right(x + "  y = " + norm + "\n  return y\n}", {}, moments(vector, unroll, parts));
+      }
+  for (const char* shape : {"[600, 41]", "[1003, 4]"})
+    expect_right(std::string("graph g(x: f32") + shape + ") { v = var(x, axis=0); m = mean(x, axis=0); return v, m }",
+                 {}, moments(4, 2, 8, true));
+  const CudaKernel run = expect_right(
+      "graph g(x: bf16[1000, 24]) { v = var(x, axis=0); s = max(x, axis=0); l = sum(abs(x), axis=0); return v, s, l }",
+      {}, moments(8, 4, 3));
+  EXPECT_FALSE(run.source.finish_entry.empty());
+  test::expect_compiles_everywhere(run.source);
+}
+
 // Where all squares cancel, nothing is below 0.
 TEST(CudaReduceNumerics, TheVarianceOfEqualElementsIsNought) {
   const auto moments = [](Kernel& kernel) { by_blocks(kernel).keep = Reread{.unroll = 2, .moments = true}; };

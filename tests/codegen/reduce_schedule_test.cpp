@@ -97,6 +97,18 @@ TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
             "reduce team=block threads=512 vector=4 unroll=8 moments");
 }
 
+TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
+  EXPECT_EQ(chosen("x: bf16[524288, 48]) { y = var(x, axis=[0])"),
+            "reduce team=column threads=256 columns=8 vector=8 unroll=8 moments cut=splits parts=528 finish=block "
+            "streaming_loads");
+  EXPECT_EQ(
+      chosen("x: f16[712278, 91]) { y = var(x, axis=[0])"),
+      "reduce team=column threads=256 columns=16 vector=8 peeled unroll=8 moments cut=splits parts=96 finish=warp "
+      "streaming_loads least_blocks=1");
+  EXPECT_EQ(chosen("x: bf16[317, 192, 1024]) { y = var(x, axis=[1])"),
+            "reduce team=column threads=256 vector=8 unroll=8 moments streaming_loads");
+}
+
 TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {
   EXPECT_EQ(chosen("x: bf16[8192, 131072]) { y = logsumexp(x, axis=[1])"),
             "reduce team=block threads=512 vector=8 online unroll=4");

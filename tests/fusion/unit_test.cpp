@@ -244,8 +244,19 @@ TEST(Estimates, CountTheSweepsThatKernelsTake) {
   };
   EXPECT_EQ(kernels("var(x, axis=1)", true), 1U);
   EXPECT_EQ(kernels("var(x, axis=1)", false), 2U);
+  EXPECT_EQ(kernels("var(transpose(x, perm=[1, 0]), axis=0)", true), 1U) << "rows along memory, whatever their axis";
   EXPECT_EQ(kernels("logsumexp(x, axis=1)", true), 1U);
   EXPECT_EQ(kernels("logsumexp(x, axis=1)", false), 2U);
+}
+
+TEST(Estimates, CountTheSweepsDownColumns) {
+  const auto kernels = [](const char* y) {
+    return make_plan(parse(fmt::format("graph g(x: f32[4194304, 16]) {{\n  y = {}\n  return y\n}}\n", y)))
+        .groups.size();
+  };
+  EXPECT_EQ(kernels("var(x, axis=0)"), 1U);
+  EXPECT_EQ(kernels("logsumexp(x, axis=0)"), 2U)
+      << "no kernel has a maximum of columns in the sweep of its exponentials";
 }
 
 // 4 MB rows: no cluster of blocks holds one, so that one block would read it twice; four hold one of 512 KB.

@@ -1,20 +1,25 @@
 // See columns.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/emit/cuda/reduce/columns.h"
 #include "codegen/emit/cuda/reduce/long_sums.h"
 #include "codegen/emit/cuda/text/expression.h"
 
 namespace tenon::codegen::cuda {
 
-ColumnSums::ColumnSums(Writer& out, const Rows& rows, const std::vector<InstrId>& reduces, int vector, int across)
+ColumnSums::ColumnSums(Writer& out, const Rows& rows, const Sweep& sweep, int vector, int across)
     : out_(out),
       rows_(rows),
-      reduces_(reduces),
+      sweep_(sweep),
+      reduces_(sweep.reduces),
       vector_(vector),
       across_(across),
-      members_(rows.schedule.team.threads / across),
-      long_(long_sums(rows, reduces, members_)) {}
+      members_(rows.schedule.team.threads / across) {
+  if (sweep.moments) std::erase(reduces_, sweep.moments->sum);
+  long_ = long_sums(rows, reduces_, members_);
+}
 
 void ColumnSums::for_each_column(const std::string& statement) {
   out_.unrolled("j", vector_);
@@ -29,6 +34,45 @@ void ColumnSums::declare() {
     for_each_column(fmt::format("a{}[j] = {};", id, how.identity));
   }
   for (InstrId id : long_) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members_), id, vector_));
+  if (!sweep_.moments) return;
+  for (const InstrId id : {sweep_.moments->sum, sweep_.moments->squares})
+    out_.line(fmt::format("pack<double, {}> t{} = {{}};", vector_, id), "of whole tiles");
+}
+
+void ColumnSums::begin_tile() {
+  out_.line(fmt::format("int n{} = 0;", sweep_.moments->squares));
+  out_.line(fmt::format("pack<float, {}> a{} = {{}};", vector_, sweep_.moments->sum));
+}
+
+void ColumnSums::count_row() { out_.line(fmt::format("++n{};", sweep_.moments->squares)); }
+
+void ColumnSums::emit_tile_means() {
+  const Moments& moments = *sweep_.moments;
+  out_.line(fmt::format("pack<float, {}> x{}, a{} = {{}};", vector_, moments.mean, moments.squares), "of the tile");
+  for_each_column(fmt::format("x{}[j] = a{}[j] / n{};", moments.mean, moments.sum, moments.squares));
+}
+
+void ColumnSums::end_tile() {
+  const Moments& moments = *sweep_.moments;
+  for_each_column(fmt::format("t{0}[j] += squares_around_zero(a{0}[j], a{1}[j], x{2}[j], n{0}), t{1}[j] += a{1}[j];",
+                              moments.squares, moments.sum, moments.mean));
+  end_block();
+}
+
+Points ColumnSums::squares_of(Points points) const {
+  const Moments& moments = *sweep_.moments;
+  std::vector<bool> results = reductions_of(rows_.kernel);
+  results[static_cast<std::size_t>(moments.mean)] = true;
+  points.stores.clear();
+  points.accumulators.reduces = {moments.squares};
+  compute_from_results(rows_.kernel, {rows_.kernel.instr(moments.squares).args[0]}, results, points);
+  return points;
+}
+
+void ColumnSums::collect_moments() {
+  for (const InstrId id : {sweep_.moments->sum, sweep_.moments->squares})
+    out_.line(
+        fmt::format("const pack<double, {}> p{} = {};", vector_, id, combined(fmt::format("t{}", id), kAddDoubles)));
 }
 
 void ColumnSums::end_block() {
@@ -39,22 +83,54 @@ void ColumnSums::add_blocks() {
   for (InstrId id : long_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", id));
 }
 
+std::string ColumnSums::combined(const std::string& value, const std::string& function) const {
+  if (members_ == 1) return value;
+  return fmt::format("reduce_columns<{}, {}>({}, {})", across_, rows_.schedule.team.threads, value, function);
+}
+
 std::string ColumnSums::collected(InstrId id) {
   if (members_ == 1) return fmt::format("a{}", id);
   const Combination how = combination(rows_.kernel, id);
-  out_.line(fmt::format("const pack<{0}, {1}> b{2} = reduce_columns<{3}, {4}>(a{2}, {5});", how.type, vector_, id,
-                        across_, rows_.schedule.team.threads, how.function));
+  out_.line(fmt::format("const pack<{}, {}> b{} = {};", how.type, vector_, id,
+                        combined(fmt::format("a{}", id), how.function)));
   return fmt::format("b{}", id);
 }
 
 void ColumnSums::emit_parts(const std::string& condition, const std::string& row) {
-  for (std::size_t slot = 0; slot < reduces_.size(); ++slot) {
-    const std::string all = collected(reduces_[slot]);
+  const auto part = [&](std::size_t slot, const std::string& type, const std::string& all) {
     out_.open_if(condition);
-    for_each_column(
-        partial_statement(rows_, slot, row + " + j", combination(rows_.kernel, reduces_[slot]).type, all + "[j]"));
+    for_each_column(partial_statement(rows_, slot, row + " + j", type, all + "[j]"));
     out_.close_if(condition);
-  }
+  };
+  for (std::size_t slot = 0; slot < sweep_.reduces.size(); ++slot)
+    if (const InstrId id = sweep_.reduces[slot]; !sweep_.moments || id != sweep_.moments->sum)
+      part(slot, combination(rows_.kernel, id).type, collected(id));
+  if (!sweep_.moments) return;
+  collect_moments();
+  part(slot_of_sum(sweep_), "double", fmt::format("p{}", sweep_.moments->sum));
+  part(slot_of_squares(sweep_), "double", fmt::format("p{}", sweep_.moments->squares));
+}
+
+std::vector<bool> reductions_of(const Kernel& kernel) {
+  std::vector<bool> reductions(kernel.body.size());
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) reductions[i] = kernel.body[i].kind == InstrKind::reduce;
+  return reductions;
+}
+
+void compute_from_results(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& results,
+                          Points& points) {
+  points.instrs = needed(kernel, roots, results);
+  std::vector<InstrId> used;
+  const auto use = [&](InstrId id) {
+    if (results[static_cast<std::size_t>(id)] && !contains(used, id)) used.push_back(id);
+  };
+  for (InstrId id : roots) use(id);
+  for (InstrId id : points.instrs)
+    for (InstrId operand : operands_of(kernel.instr(id))) use(operand);
+  points.instrs.insert(points.instrs.end(), used.begin(), used.end());
+  std::sort(points.instrs.begin(), points.instrs.end());
+  for (InstrId id : used)
+    if (!contains(points.registers.held, id)) points.registers.held.push_back(id);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -33,7 +33,7 @@ class ColumnEmitter {
     join_stream(out_, target_);
     emit_row(out_, rows_, team_, parts_of(schedule_));
     walk_.emit_bounds();
-    emit_held();
+    emit_loads(held_);
     for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_));
@@ -47,60 +47,93 @@ class ColumnEmitter {
  private:
   // Everything that the sweep's stores and reductions need, down to reductions of earlier rounds, which are held.
   Points points_of(const Sweep& sweep) const {
-    const std::vector<InstrId> roots = sweep_roots(kernel_, sweep);
-    std::vector<bool> is_reduce(kernel_.body.size());
-    for (std::size_t i = 0; i < kernel_.body.size(); ++i) is_reduce[i] = kernel_.body[i].kind == InstrKind::reduce;
-    std::vector<InstrId> instrs = needed(kernel_, roots, is_reduce), held;
-    const auto hold = [&](InstrId id) {
-      if (is_reduce[static_cast<std::size_t>(id)] && !contains(held, id)) held.push_back(id);
-    };
-    for (InstrId id : roots) hold(id);
-    for (InstrId id : instrs)
-      for (InstrId operand : operands_of(kernel_.instr(id))) hold(operand);
-    instrs.insert(instrs.end(), held.begin(), held.end());
-    std::sort(instrs.begin(), instrs.end());
-    return {.lanes = lanes_,
-            .instrs = instrs,
-            .stores = sweep.stores,
-            .condition = element_condition(rows_, team_),
-            .cache = cache_,
-            .registers = {.held = held},
-            .accumulators = {.reduces = sweep.reduces, .position = rows_.element(), .across_rows = true}};
+    Points points{.lanes = lanes_,
+                  .stores = sweep.stores,
+                  .condition = element_condition(rows_, team_),
+                  .cache = cache_,
+                  .accumulators = {.reduces = sweep.reduces, .position = rows_.element(), .across_rows = true}};
+    compute_from_results(kernel_, sweep_roots(kernel_, sweep), reductions_of(kernel_), points);
+    return points;
   }
 
   void emit_sweep(const Sweep& sweep) {
-    ColumnSums sums(out_, rows_, sweep.reduces, schedule_.vector, schedule_.team.columns);
+    ColumnSums sums(out_, rows_, sweep, schedule_.vector, schedule_.team.columns);
     sums.declare();
-    if (sums.has_blocks()) walk_.open_blocks();
-    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(points_of(sweep));
-    sums.end_block();
-    if (sums.has_blocks()) walk_.close_blocks();
+    if (sweep.moments) {
+      emit_tiles(sums, points_of(sweep));
+    } else {
+      if (sums.has_blocks()) walk_.open_blocks();
+      if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(points_of(sweep));
+      sums.end_block();
+      if (sums.has_blocks()) walk_.close_blocks();
+    }
     sums.add_blocks();
     if (parts_of(schedule_) > 1) {
       sums.emit_parts(row_condition(rows_, team_), "row");
     } else {
-      for (InstrId id : sweep.reduces) emit_result(sums, id);
+      for (InstrId id : sweep.reduces)
+        if (!sweep.moments || id != sweep.moments->sum) emit_result(sums, id);
+      if (sweep.moments) emit_moments(sums, *sweep.moments);
     }
   }
 
-  void emit_held() {
-    if (held_.empty()) return;
-    for (InstrId id : held_)
+  // Loads of the thread's vectors that are known by number, into h<id>[c].
+  void emit_loads(const std::vector<InstrId>& loads) {
+    if (loads.empty()) return;
+    for (InstrId id : loads)
       out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
     const int opened = walk_.open_elements();
-    for (InstrId id : held_) emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache_, fmt::format("h{}[c]", id));
+    for (InstrId id : loads) emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache_, fmt::format("h{}[c]", id));
     walk_.close(opened);
   }
 
-  void emit_elements(Points points) {
+  // The points of the vectors whose loads are in h<id>[c].
+  int open_points(Points& points, const std::vector<InstrId>& loads) {
     const int opened = walk_.open_elements();
-    for (InstrId id : held_) {
+    for (InstrId id : loads) {
       if (!contains(points.instrs, id)) continue;
       out_.line(fmt::format("const pack<{0}, {1}> x{2} = h{2}[c];", held_type(kernel_, id), schedule_.vector, id));
       points.registers.held.push_back(id);
     }
+    return opened;
+  }
+
+  void emit_elements(Points points) {
+    const std::vector<InstrId> loads = walk_.tiled() ? loads_of(points) : held_;
+    if (walk_.tiled()) {
+      walk_.open_tile();
+      emit_loads(loads);
+    }
+    const int opened = open_points(points, loads);
     emit_points(out_, kernel_, points);
     walk_.close(opened);
+    if (walk_.tiled()) out_.close();
+  }
+
+  // A mean and the squares around it: first the sums of a tile, then its squares around its own mean.
+  void emit_tiles(ColumnSums& sums, const Points& points) {
+    const std::vector<InstrId> loads = loads_of(points);
+    walk_.open_tile();
+    sums.begin_tile();
+    emit_loads(loads);
+    Points first = points;
+    int opened = open_points(first, loads);
+    emit_points(out_, kernel_, first);
+    sums.count_row();
+    walk_.close(opened);
+    sums.emit_tile_means();
+    Points squares = sums.squares_of(points);
+    opened = open_points(squares, loads);
+    emit_points(out_, kernel_, squares);
+    walk_.close(opened);
+    sums.end_tile();
+    out_.close();
+  }
+
+  std::vector<InstrId> loads_of(const Points& points) const {
+    std::vector<InstrId> loads = points.instrs;
+    std::erase_if(loads, [&](InstrId id) { return !is_plain_load(kernel_, id); });
+    return loads;
   }
 
   // The columns' results as a vector x<id>.
@@ -109,6 +142,13 @@ class ColumnEmitter {
     const std::string all = sums.collected(id);
     out_.line(fmt::format("pack<{}, {}> x{};", value_type(instr.dtype), schedule_.vector, id));
     sums.for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, combination(kernel_, id).is_arg ? ".index" : ""));
+  }
+
+  void emit_moments(ColumnSums& sums, const Moments& moments) {
+    sums.collect_moments();
+    out_.line(fmt::format("pack<float, {}> x{}, x{};", schedule_.vector, moments.sum, moments.squares));
+    sums.for_each_column(fmt::format("x{0}[j] = (float)p{0}[j], x{1}[j] = squares_around_mean(p{1}[j], p{0}[j], {2});",
+                                     moments.sum, moments.squares, dim_text(rows_.length, rows_.names)));
   }
 
   void emit_row_stores() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/reduce/team.h"
 
 namespace tenon::codegen::cuda {
@@ -17,11 +18,11 @@ Source emit_columns(const Kernel& kernel, const Target& target);
 Source emit_peeled_columns(const Kernel& kernel, const Target& target);
 
 /// One sweep's reductions of a thread's `vector` columns, in "pack<float, 4> a<id>". Sums that are long (long_sums.h)
-/// add the a<id> of each block to t<id>.
+/// add the a<id> of each block to t<id>. So do a mean and the squares around it, tile by tile.
 class ColumnSums {
  public:
   /// `across`: threads of a block along the columns. The others share theirs.
-  ColumnSums(Writer& out, const Rows& rows, const std::vector<InstrId>& reduces, int vector, int across);
+  ColumnSums(Writer& out, const Rows& rows, const Sweep& sweep, int vector, int across);
 
   /// Threads that share a column.
   int members() const { return members_; }
@@ -29,6 +30,16 @@ class ColumnSums {
   void declare();
   void end_block();
   void add_blocks();
+  /// Of a sweep with moments, before a tile of the rows, behind its sums, and behind its squares: "n9" counts its rows,
+  /// and its mean is x<id>, a vector.
+  void begin_tile();
+  void count_row();
+  void emit_tile_means();
+  void end_tile();
+  /// What the squares of a tile are computed of: `points` of the sweep, with the mean in registers.
+  Points squares_of(Points points) const;
+  /// The team's sums of x and of x² as "p7" and "p9", vectors of double.
+  void collect_moments();
   /// "b7" for the team's result of reduction 7, which is defined here, or "a7" where the team is one thread.
   std::string collected(InstrId id);
   /// Saves the results as this part's, where `condition` holds; `row` is the number of the first column.
@@ -36,11 +47,20 @@ class ColumnSums {
   void for_each_column(const std::string& statement);
 
  private:
+  std::string combined(const std::string& value, const std::string& function) const;
+
   Writer& out_;
   const Rows& rows_;
-  const std::vector<InstrId>& reduces_;
+  const Sweep& sweep_;
+  std::vector<InstrId> reduces_;  // without those of moments
   int vector_, across_, members_;
   std::vector<InstrId> long_;
 };
+
+/// Which instructions are reductions.
+std::vector<bool> reductions_of(const Kernel& kernel);
+/// Has the run compute `roots` from those of `results` that they need, which are vectors x<id> of the columns.
+void compute_from_results(const Kernel& kernel, const std::vector<InstrId>& roots, const std::vector<bool>& results,
+                          Points& points);
 
 }  // namespace tenon::codegen::cuda

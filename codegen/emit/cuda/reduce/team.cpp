@@ -15,7 +15,6 @@ namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int kPartialBytes = 16;  // at most, of an accumulator
-constexpr const char* kAddDoubles = "[](double a, double b) { return a + b; }";
 
 std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
   return scratch_parts(rows, rows.count, parts_of(rows.schedule), slot, type);

@@ -55,6 +55,8 @@ std::string element_condition(const Rows& rows, const Team& team);
 /// When a thread stores what there is once for each row: "member == 0 && inside".
 std::string row_condition(const Rows& rows, const Team& team);
 
+/// The function that adds sums of blocks or of tiles.
+inline constexpr const char* kAddDoubles = "[](double a, double b) { return a + b; }";
 /// "reduce_lanes<8>(a3, [](float a, float b) …)": the team's accumulators a<id> combined.
 std::string collected(const Rows& rows, const Team& team, InstrId reduce);
 /// The team's doubles added up.
