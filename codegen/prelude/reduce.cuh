@@ -181,6 +181,22 @@ __device__ __forceinline__ double squares_around_zero(float squares, float sum, 
   return (double)squares + (double)mean * (2.0 * (double)sum - (double)n * (double)mean);
 }
 
+//@ add_around
+// Adds n elements to the sums of x and of x²: `sum` and `squares` are those of x - pivot and (x - pivot)². Exact for any
+// pivot but for the roundings of a double.
+__device__ __forceinline__ void add_around(double& sums, double& squared, float sum, float squares, float pivot, int n) {
+  const double shift = (double)n * (double)pivot;
+  sums += (double)sum + shift;
+  squared += (double)squares + (double)pivot * (2.0 * (double)sum + shift);
+}
+
+//@ moved_pivot
+// The mean of n elements whose sum of x - pivot is `sum`, if that is a number.
+__device__ __forceinline__ float moved_pivot(float pivot, float sum, int n) {
+  const float mean = pivot + sum / n;
+  return mean - mean == 0.0f ? mean : pivot;
+}
+
 //@ squares_around_mean
 // The sum of (x - mean)² of n elements, from those of x² and x. What cancels was added in double: less is lost than
 // the mean's rounding to float would cost.

@@ -24,8 +24,8 @@ constexpr std::int64_t kShortColumn = 64;
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
-// Whether a mean and the squares around it are summed in one sweep down the columns, tile by tile. Each thread of a
-// short column would have no tile.
+// Whether a mean and the squares around it are summed in one sweep down the columns. Each thread reads its first
+// element ahead of the others, which does not pay in short ones.
 bool columns_share_moments(const Kernel& kernel, const Target& target, const RowShape& shape) {
   return target.may.moments && shape.length >= kShortColumn && find_moments(kernel).has_value();
 }
@@ -108,7 +108,6 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
   if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
-  if (shared.moments) unroll = std::max(unroll, 2);
   schedule.keep = Reread{.unroll = unroll, .moments = shared.moments};
   if (one_sweep(kernel, shared))
     schedule.cut = in_parts(

@@ -131,7 +131,7 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
     return "a loop takes 1 to 16 steps at once";
   if (reread != nullptr && reread->online && (column || !find_online(kernel)))
     return "no maximum and sum of a row share a sweep";
-  if (reread != nullptr && reread->moments && (reread->unroll == 1 || !find_moments(kernel)))
+  if (reread != nullptr && reread->moments && ((!column && reread->unroll == 1) || !find_moments(kernel)))
     return "no mean and squares of a row share a sweep of tiles";
   return {};
 }

@@ -35,52 +35,64 @@ void ColumnSums::declare() {
   }
   for (InstrId id : long_) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members_), id, vector_));
   if (!sweep_.moments) return;
-  for (const InstrId id : {sweep_.moments->sum, sweep_.moments->squares})
-    out_.line(fmt::format("pack<double, {}> t{} = {{}};", vector_, id), "of whole tiles");
-}
-
-void ColumnSums::begin_tile() {
-  out_.line(fmt::format("int n{} = 0;", sweep_.moments->squares));
-  out_.line(fmt::format("pack<float, {}> a{} = {{}};", vector_, sweep_.moments->sum));
-}
-
-void ColumnSums::count_row() { out_.line(fmt::format("++n{};", sweep_.moments->squares)); }
-
-void ColumnSums::emit_tile_means() {
   const Moments& moments = *sweep_.moments;
-  out_.line(fmt::format("pack<float, {}> x{}, a{} = {{}};", vector_, moments.mean, moments.squares), "of the tile");
-  for_each_column(fmt::format("x{}[j] = a{}[j] / n{};", moments.mean, moments.sum, moments.squares));
+  for (const InstrId id : {moments.sum, moments.squares}) {
+    out_.line(fmt::format("pack<double, {}> t{} = {{}};", vector_, id), "of whole blocks");
+    out_.line(fmt::format("pack<float, {}> a{} = {{}};", vector_, id));
+  }
+  out_.line(fmt::format("pack<float, {}> x{} = {{}};", vector_, moments.mean), "pivot");
+  out_.line(fmt::format("int n{} = 0;", moments.squares));
 }
 
-void ColumnSums::end_tile() {
+void ColumnSums::emit_pivot(const Points& points) {
   const Moments& moments = *sweep_.moments;
-  for_each_column(fmt::format("t{0}[j] += squares_around_zero(a{0}[j], a{1}[j], x{2}[j], n{0}), t{1}[j] += a{1}[j];",
-                              moments.squares, moments.sum, moments.mean));
-  end_block();
+  Points first = points;
+  first.stores.clear();
+  first.accumulators.reduces = {moments.sum};
+  compute_from_results(rows_.kernel, {rows_.kernel.instr(moments.sum).args[0]}, reductions_of(rows_.kernel), first);
+  cuda::emit_points(out_, rows_.kernel, first);
+  for_each_column(fmt::format("x{0}[j] = moved_pivot(0.0f, a{1}[j], 1), a{1}[j] = 0;", moments.mean, moments.sum));
 }
 
-Points ColumnSums::squares_of(Points points) const {
+void ColumnSums::emit_points(const Points& points) {
+  if (!sweep_.moments) return cuda::emit_points(out_, rows_.kernel, points);
   const Moments& moments = *sweep_.moments;
-  std::vector<bool> results = reductions_of(rows_.kernel);
+  Kernel shifted = rows_.kernel;  // whose sum is of x - mean
+  const InstrId square = shifted.instr(moments.squares).args[0];
+  shifted.body[static_cast<std::size_t>(moments.sum)].args[0] = shifted.instr(square).args[0];
+  std::vector<bool> results = reductions_of(shifted);
   results[static_cast<std::size_t>(moments.mean)] = true;
-  points.stores.clear();
-  points.accumulators.reduces = {moments.squares};
-  compute_from_results(rows_.kernel, {rows_.kernel.instr(moments.squares).args[0]}, results, points);
-  return points;
+  Points with_squares = points;
+  std::vector<InstrId>& reduces = with_squares.accumulators.reduces;
+  reduces.push_back(moments.squares);
+  std::vector<InstrId> roots;
+  for (InstrId id : reduces) roots.push_back(shifted.instr(id).args[0]);
+  compute_from_results(shifted, roots, results, with_squares);
+  cuda::emit_points(out_, shifted, with_squares);
+  out_.line(fmt::format("++n{};", moments.squares));
+}
+
+void ColumnSums::end_block() {
+  for (InstrId id : long_) for_each_column(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
+  if (!sweep_.moments) return;
+  const Moments& moments = *sweep_.moments;
+  out_.unrolled("j", vector_);
+  out_.line(fmt::format("add_around(t{0}[j], t{1}[j], a{0}[j], a{1}[j], x{2}[j], n{1});", moments.sum, moments.squares,
+                        moments.mean));
+  out_.line(fmt::format("x{0}[j] = moved_pivot(x{0}[j], a{1}[j], n{2});", moments.mean, moments.sum, moments.squares));
+  out_.line(fmt::format("a{}[j] = a{}[j] = 0;", moments.sum, moments.squares));
+  out_.close();
+  out_.line(fmt::format("n{} = 0;", moments.squares));
+}
+
+void ColumnSums::add_blocks() {
+  for (InstrId id : long_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", id));
 }
 
 void ColumnSums::collect_moments() {
   for (const InstrId id : {sweep_.moments->sum, sweep_.moments->squares})
     out_.line(
         fmt::format("const pack<double, {}> p{} = {};", vector_, id, combined(fmt::format("t{}", id), kAddDoubles)));
-}
-
-void ColumnSums::end_block() {
-  for (InstrId id : long_) for_each_column(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
-}
-
-void ColumnSums::add_blocks() {
-  for (InstrId id : long_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", id));
 }
 
 std::string ColumnSums::combined(const std::string& value, const std::string& function) const {

@@ -33,7 +33,7 @@ class ColumnEmitter {
     join_stream(out_, target_);
     emit_row(out_, rows_, team_, parts_of(schedule_));
     walk_.emit_bounds();
-    emit_loads(held_);
+    emit_held();
     for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_));
@@ -58,15 +58,17 @@ class ColumnEmitter {
 
   void emit_sweep(const Sweep& sweep) {
     ColumnSums sums(out_, rows_, sweep, schedule_.vector, schedule_.team.columns);
+    const Points points = points_of(sweep);
     sums.declare();
     if (sweep.moments) {
-      emit_tiles(sums, points_of(sweep));
-    } else {
-      if (sums.has_blocks()) walk_.open_blocks();
-      if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(points_of(sweep));
-      sums.end_block();
-      if (sums.has_blocks()) walk_.close_blocks();
+      walk_.open_first();
+      sums.emit_pivot(points);
+      out_.close();
     }
+    if (sums.has_blocks()) walk_.open_blocks();
+    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(sums, points);
+    sums.end_block();
+    if (sums.has_blocks()) walk_.close_blocks();
     sums.add_blocks();
     if (parts_of(schedule_) > 1) {
       sums.emit_parts(row_condition(rows_, team_), "row");
@@ -77,63 +79,24 @@ class ColumnEmitter {
     }
   }
 
-  // Loads of the thread's vectors that are known by number, into h<id>[c].
-  void emit_loads(const std::vector<InstrId>& loads) {
-    if (loads.empty()) return;
-    for (InstrId id : loads)
+  void emit_held() {
+    if (held_.empty()) return;
+    for (InstrId id : held_)
       out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
     const int opened = walk_.open_elements();
-    for (InstrId id : loads) emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache_, fmt::format("h{}[c]", id));
+    for (InstrId id : held_) emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache_, fmt::format("h{}[c]", id));
     walk_.close(opened);
   }
 
-  // The points of the vectors whose loads are in h<id>[c].
-  int open_points(Points& points, const std::vector<InstrId>& loads) {
+  void emit_elements(ColumnSums& sums, Points points) {
     const int opened = walk_.open_elements();
-    for (InstrId id : loads) {
+    for (InstrId id : held_) {
       if (!contains(points.instrs, id)) continue;
       out_.line(fmt::format("const pack<{0}, {1}> x{2} = h{2}[c];", held_type(kernel_, id), schedule_.vector, id));
       points.registers.held.push_back(id);
     }
-    return opened;
-  }
-
-  void emit_elements(Points points) {
-    const std::vector<InstrId> loads = walk_.tiled() ? loads_of(points) : held_;
-    if (walk_.tiled()) {
-      walk_.open_tile();
-      emit_loads(loads);
-    }
-    const int opened = open_points(points, loads);
-    emit_points(out_, kernel_, points);
+    sums.emit_points(points);
     walk_.close(opened);
-    if (walk_.tiled()) out_.close();
-  }
-
-  // A mean and the squares around it: first the sums of a tile, then its squares around its own mean.
-  void emit_tiles(ColumnSums& sums, const Points& points) {
-    const std::vector<InstrId> loads = loads_of(points);
-    walk_.open_tile();
-    sums.begin_tile();
-    emit_loads(loads);
-    Points first = points;
-    int opened = open_points(first, loads);
-    emit_points(out_, kernel_, first);
-    sums.count_row();
-    walk_.close(opened);
-    sums.emit_tile_means();
-    Points squares = sums.squares_of(points);
-    opened = open_points(squares, loads);
-    emit_points(out_, kernel_, squares);
-    walk_.close(opened);
-    sums.end_tile();
-    out_.close();
-  }
-
-  std::vector<InstrId> loads_of(const Points& points) const {
-    std::vector<InstrId> loads = points.instrs;
-    std::erase_if(loads, [&](InstrId id) { return !is_plain_load(kernel_, id); });
-    return loads;
   }
 
   // The columns' results as a vector x<id>.

@@ -18,7 +18,9 @@ Source emit_columns(const Kernel& kernel, const Target& target);
 Source emit_peeled_columns(const Kernel& kernel, const Target& target);
 
 /// One sweep's reductions of a thread's `vector` columns, in "pack<float, 4> a<id>". Sums that are long (long_sums.h)
-/// add the a<id> of each block to t<id>. So do a mean and the squares around it, tile by tile.
+/// add the a<id> of each block to t<id>. So do moments, of which a block adds up x - pivot and its squares. The pivot
+/// stands for the mean: it is the thread's first element, then the mean of the block before. A tile's own mean, as rows
+/// have it, would cost each column as many instructions as its elements do.
 class ColumnSums {
  public:
   /// `across`: threads of a block along the columns. The others share theirs.
@@ -26,18 +28,14 @@ class ColumnSums {
 
   /// Threads that share a column.
   int members() const { return members_; }
-  bool has_blocks() const { return !long_.empty(); }
+  bool has_blocks() const { return !long_.empty() || sweep_.moments.has_value(); }
   void declare();
+  /// Writes the pivot of moments, at the thread's first element of its columns, whose scope is open.
+  void emit_pivot(const Points& points);
+  /// Adds one element of each column. `points` has what the sweep computes.
+  void emit_points(const Points& points);
   void end_block();
   void add_blocks();
-  /// Of a sweep with moments, before a tile of the rows, behind its sums, and behind its squares: "n9" counts its rows,
-  /// and its mean is x<id>, a vector.
-  void begin_tile();
-  void count_row();
-  void emit_tile_means();
-  void end_tile();
-  /// What the squares of a tile are computed of: `points` of the sweep, with the mean in registers.
-  Points squares_of(Points points) const;
   /// The team's sums of x and of x² as "p7" and "p9", vectors of double.
   void collect_moments();
   /// "b7" for the team's result of reduction 7, which is defined here, or "a7" where the team is one thread.

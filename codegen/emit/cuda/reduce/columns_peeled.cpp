@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "codegen/analysis/held.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
@@ -95,26 +94,29 @@ class PeeledColumns {
 
   // Of `vector` columns a thread, with `across` threads side by side: this part's results.
   void emit_sums(int vector, int across) {
+    const std::string type = index_type(kernel_);
     ColumnSums sums(out_, rows_, sweep(), vector, across);
-    const bool blocks = sums.has_blocks() && !sweep().moments;
+    const bool blocks = sums.has_blocks();
     sums.declare();
     out_.open("if (inside) {");
     Points points = points_of(vector);
     if (vector > 1) emit_column_loads(points);
     if (sweep().moments) {
-      emit_tiles(sums, points);
-    } else {
-      const std::string type = index_type(kernel_);
-      if (blocks) open_block(out_, rows_, "begin + member", "end", std::int64_t{sums.members()} * turns_of_block(1));
-      if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
-      out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", type, blocks ? "block" : "begin + member",
-                            blocks ? "stop" : "end", sums.members()));
+      out_.open("if (begin + member < end) {");
+      out_.line(fmt::format("const {} step = begin + member;", type));
       define_row();
-      emit_points(out_, kernel_, points);
+      sums.emit_pivot(points);
       out_.close();
-      sums.end_block();
-      if (blocks) out_.close();
     }
+    if (blocks) open_block(out_, rows_, "begin + member", "end", std::int64_t{sums.members()} * turns_of_block(1));
+    if (unroll_of(schedule_) > 1) out_.line(fmt::format("#pragma unroll {}", unroll_of(schedule_)));
+    out_.open(fmt::format("for ({} step = {}; step < {}; step += {}) {{", type, blocks ? "block" : "begin + member",
+                          blocks ? "stop" : "end", sums.members()));
+    define_row();
+    sums.emit_points(points);
+    out_.close();
+    sums.end_block();
+    if (blocks) out_.close();
     out_.close();
     sums.add_blocks();
     sums.emit_parts("member == 0 && inside", column());
@@ -123,51 +125,6 @@ class PeeledColumns {
   void define_row() {
     out_.line(
         fmt::format("const {} {} = step * {} + phase;", index_type(kernel_), kernel_.axes[1].name, schedule_.vector));
-  }
-
-  // A mean and the squares around it: first the sums of a tile of rows, then its squares around its own mean.
-  void emit_tiles(ColumnSums& sums, const Points& points) {
-    const int unroll = unroll_of(schedule_), vector = points.lanes.vector;
-    std::vector<InstrId> loads = points.instrs;
-    std::erase_if(loads,
-                  [&](InstrId id) { return !is_plain_load(kernel_, id) || contains(points.registers.held, id); });
-    const auto open_rows = [&] {
-      out_.unrolled("c", unroll);
-      out_.line(fmt::format("const {} step = tile + c * {};", index_type(kernel_), sums.members()));
-      out_.open("if (step < end) {");
-      define_row();
-    };
-    const auto close_rows = [&] {
-      out_.close();
-      out_.close();
-    };
-    const auto emit_rows = [&](Points run) {
-      for (InstrId id : loads) {
-        if (!contains(run.instrs, id)) continue;
-        out_.line(fmt::format("const pack<{0}, {1}> x{2} = h{2}[c];", held_type(kernel_, id), vector, id));
-        run.registers.held.push_back(id);
-      }
-      emit_points(out_, kernel_, run);
-    };
-    out_.open(fmt::format("for ({} tile = begin + member; tile < end; tile += {}) {{", index_type(kernel_),
-                          sums.members() * unroll));
-    sums.begin_tile();
-    for (InstrId id : loads)
-      out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), vector, id, unroll));
-    open_rows();
-    for (InstrId id : loads)
-      emit_load_into(out_, kernel_, id, points.lanes, rows_.names, points.cache, fmt::format("h{}[c]", id));
-    close_rows();
-    open_rows();
-    emit_rows(points);
-    sums.count_row();
-    close_rows();
-    sums.emit_tile_means();
-    open_rows();
-    emit_rows(sums.squares_of(points));
-    close_rows();
-    sums.end_tile();
-    out_.close();
   }
 
   // What is the same for all rows, once: vectors that lie otherwise than the reference's take many instructions.

@@ -82,6 +82,12 @@ void Walk::close_blocks() {
   out_.close();
 }
 
+void Walk::open_first() {
+  out_.open(fmt::format("if ({} < {}) {{", first(), end()));
+  out_.line(fmt::format("const {} {} = {};", index_type(rows_.kernel), rows_.element(), first()));
+  decode_element();
+}
+
 void Walk::open_tile() { open_loop("tile", step_ * chunks_); }
 
 int Walk::open_elements() {

@@ -21,14 +21,14 @@ class Walk {
   /// Elements of the whole team's vectors.
   int step() const { return step_; }
   /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
-  bool tiled() const {
-    return (!columns_ || has_moments(rows_.schedule)) && !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1;
-  }
+  bool tiled() const { return !columns_ && !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
 
   /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
   /// element `edge`. A part of a row is [begin, end).
   void emit_bounds();
   void open_tile();
+  /// Opens the scope of a thread that has elements, at the first.
+  void open_first();
   /// Opens a loop over blocks of vectors (long_sums.h), in which the loop that is opened next goes over one.
   void open_blocks();
   void close_blocks();
