@@ -298,6 +298,40 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
   return false;
 }
 
+// Results that vectors cannot end with rows are stored flat, whatever is loaded: a thread with one narrow element has
+// too little under way, and blocks of such threads are launched too slowly (1.2 ns each on an H100).
+bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
+  constexpr std::int64_t kStoredBytes = 8;
+  constexpr int kPoints = 4;  // of 4 bytes too
+  std::int64_t widest = 1, bytes = 0;
+  for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
+  for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);
+  int vector = static_cast<int>(std::min(16 / widest, std::max<std::int64_t>(kPoints, kStoredBytes / widest)));
+  while (vector > 1 && (vector * bytes > kVectorBytes || vector * cost_of(kernel) > kVectorCost)) vector /= 2;
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
+                                [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
+  if (!flat || vector <= schedule.vector || kernel.axes.size() == 1 || points.bounds(kernel.symbols).max < vector)
+    return false;
+  schedule.vector = vector;
+  return schedule.flat = true;
+}
+
+// Loads that lie across the stores along a short axis: a thread has all points of it, so that it uses up the lines that
+// it reads.
+bool strip_short_axis(MapSchedule& schedule, const Kernel& kernel) {
+  const int axis = transposed_axis(kernel), outer = static_cast<int>(kernel.axes.size()) - 2;
+  if (axis < 0 || axis != outer || schedule.vector == 1) return false;
+  const SymbolBounds extent = kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols);
+  if (extent.max >= ir::kTransposedExtent) return false;
+  int strip = 2;
+  while (strip < extent.max) strip *= 2;
+  if (strip * schedule.vector * cost_of(kernel) > kVectorCost) return false;
+  schedule.strip = strip;
+  return true;
+}
+
 // Each operand once, however many loads read it.
 std::vector<Access> streams_of_operands(const std::vector<Access>& accesses) {
   std::vector<Access> streams;
@@ -338,24 +372,28 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = vector;
     schedule.flat = true;
   }
-  const bool overlaps = !schedule.tile && target.may.overlaps && choose_overlaps(schedule, kernel);
+  const bool strip = !schedule.tile && !schedule.flat && target.may.overlaps && strip_short_axis(schedule, kernel);
+  const bool overlaps = !schedule.tile && !strip && target.may.overlaps && choose_overlaps(schedule, kernel);
   if (overlaps) {
     accesses = streams_of_operands(accesses);
     bytes = bytes_of(accesses, kernel);
     const Interior interior = interior_of(kernel);
     schedule.interior = !interior.empty() && is_mostly_inside(interior, kernel);
   }
+  const bool narrow_stores =
+      !schedule.tile && !overlaps && !strip && !schedule.flat && schedule.vector * widest < kNarrowBytes;
+  const bool elements = narrow_stores && store_flat(schedule, kernel);
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const SymbolBounds count = points.bounds(kernel.symbols);
   const bool beyond_caches = exceeds_caches(target, count, bytes);
-  const bool plain = !schedule.tile && !schedule.flat && !overlaps;
+  const bool plain = !schedule.tile && !schedule.flat && !overlaps && !strip;
   const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);
   if (plain && count.min >= percent_of_l2(target, kManyStreamsPercent) / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
     schedule.vector = std::min(schedule.vector, narrow);
-  if (!overlaps) share_out(schedule, kernel, target, count, widest);
-  choose_caching(schedule, kernel, target, accesses, count, bytes);
+  if (!overlaps && !strip) share_out(schedule, kernel, target, count, widest);
+  if (!elements) choose_caching(schedule, kernel, target, accesses, count, bytes);
   if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;
   if (plain && beyond_caches) return spread_where_it_pays(kernel, target, schedule);
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kKeptPercent = 32;            // of the L2, for a walk along the other axes: the next finds it there
 constexpr std::int64_t kShare = 4;          // a fourth of what a point moves must be shared
 constexpr std::int64_t kLoadedBytes = 256;  // that a thread holds of what differs between its vectors: 64 registers
-constexpr int kLeastUnroll = 4;             // two vectors took longer than one (bench/results/map-log.md)
+constexpr int kLeastUnroll = 3;             // two vectors took longer than one (bench/results/map-log.md)
 constexpr int kWaves = 4;                   // blocks for each multiprocessor that must be left
 
 bool varies(const Instr& instr, std::size_t axis) { return (instr.depends >> axis & 1) != 0; }
@@ -41,8 +41,7 @@ bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
     return instr.kind == InstrKind::load && instr.depends != 0 && !varies(instr, 0);
   });
   return shared && kernel.axes.size() > 1 && !schedule.flat && !schedule.tile &&
-         power_of_two_divisor(kernel.axes[0].extent, schedule.unroll, kernel.symbols) == schedule.unroll &&
-         points.is_constant() &&
+         kernel.axes[0].extent.bounds(kernel.symbols).divisor % schedule.unroll == 0 && points.is_constant() &&
          points.constant() % (std::int64_t{schedule.threads} * schedule.vector * schedule.unroll) == 0;
 }
 
@@ -57,7 +56,11 @@ MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, con
   const Bytes bytes = bytes_of_point(kernel);
   const std::int64_t walk = points.constant() / std::max<std::int64_t>(1, kernel.axes[0].extent.constant());
   if (bytes.shared * kShare < bytes.all() || walk * bytes.all() < percent_of_l2(target, kKeptPercent)) return chosen;
-  for (spread.unroll = 16; spread.unroll >= kLeastUnroll; spread.unroll /= 2) {
+  std::vector<int> unrolls = {16, 8, 4};
+  if (const std::int64_t all = kernel.axes[0].extent.constant(); all >= kLeastUnroll && all < 16 && all % 4 != 0)
+    unrolls = {static_cast<int>(all)};
+  for (const int unroll : unrolls) {
+    spread.unroll = unroll;
     spread.threads = spread.unroll == 16 ? 256 : 128;
     const std::int64_t per_block = std::int64_t{spread.threads} * spread.vector * spread.unroll;
     if (spread.unroll * spread.vector * bytes.own <= kLoadedBytes && may_spread(kernel, spread) &&

@@ -30,6 +30,7 @@ std::span<const Pass> pass_table() {
       {"decompose", decompose, "composites become primitives"},
       {"canonicalize", canonicalize, "one spelling for each thing, exactly"},
       {"pools", unroll_pools, "small windows that are reduced again become maps"},
+      {"row_sums", split_sums, "sums over all rows are taken along each row first, where the row is reduced anyway"},
       {"fold", fold_constants, "maps of literals are evaluated"},
       {"powers", expand_powers, "powers by small constants are products, roots and quotients"},
       {"cse", eliminate_common_subexpressions, "equal nodes are merged"},

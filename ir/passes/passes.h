@@ -22,6 +22,9 @@ Graph canonicalize(const Graph& graph);
 /// Reductions of a few elements whose results are reduced again become maps of slices, so that one kernel does both.
 Graph unroll_pools(const Graph& graph);
 
+/// Sums over everything of what rows made of their own reductions are taken along the rows first.
+Graph split_sums(const Graph& graph);
+
 /// Evaluates map operators on literals, and full tensors of them, with the interpreter's own functions.
 Graph fold_constants(const Graph& graph);
 

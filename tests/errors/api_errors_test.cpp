@@ -57,21 +57,21 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
   g.output("y", x + 1);
   Options options = default_options();
   options.disable = {"late_store"};
-  EXPECT_EQ(
-      message_of([&] { compile(g, "cpu", options); }),
-      "argument error: 'late_store' is nothing that can be switched off\n"
-      "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, fold, powers, "
-      "cse, "
-      "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_f8, "
-      "split_depth, split_f32, pair_products, rows_apart, packing, calibration, plans, streaming, "
-      "online, "
-      "contraction, hold_rows, interior, product_bounds, block_mask, clusters, dependent_launch, keep_reads, "
-      "bulk_copies, overlaps, moments, "
-      "read_ahead, wgmma, "
-      "narrow, "
-      "interleave, "
-      "late_stores, "
-      "tuned, nvtx");
+  EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
+            "argument error: 'late_store' is nothing that can be switched off\n"
+            "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, row_sums, "
+            "fold, powers, "
+            "cse, "
+            "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_f8, "
+            "split_depth, split_f32, pair_products, rows_apart, packing, calibration, plans, streaming, "
+            "online, "
+            "contraction, hold_rows, interior, product_bounds, block_mask, clusters, dependent_launch, keep_reads, "
+            "bulk_copies, overlaps, moments, "
+            "read_ahead, wgmma, "
+            "narrow, "
+            "interleave, "
+            "late_stores, "
+            "tuned, nvtx");
   options.disable.clear();
   options.print = {"everything"};
   EXPECT_EQ(message_of([&] { compile(g, "cpu", options); }),
