@@ -159,6 +159,31 @@ __device__ __forceinline__ pack<T, N> reduce_columns(pack<T, N> x, Combine combi
   return x;
 }
 
+//@ leave_outer
+// Each of N values over the threads of a block with the same threadIdx.x % lanes, to `to`, of which `count` exist: those
+// of a warp, then of all warps in order. `shared` holds N values for each of the lanes of every warp.
+template <int lanes, int threads, class T, int N, class Combine>
+__device__ __forceinline__ void leave_outer(T* to, int count, pack<T, N> x, unsigned char* shared, Combine combine) {
+  constexpr int all = lanes * N;
+  T* parts = (T*)shared;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int mask = 16; mask >= lanes; mask /= 2) x[j] = combine(x[j], shuffle_xor(x[j], mask));
+  __syncthreads();  // what was there has been read
+  if (threadIdx.x % 32 < lanes) {
+#pragma unroll
+    for (int j = 0; j < N; ++j) parts[threadIdx.x / 32 * all + threadIdx.x % lanes * N + j] = x[j];
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < min(all, count); i += threads) {
+    T sum = parts[i];
+#pragma unroll 8
+    for (int warp = 1; warp < threads / 32; ++warp) sum = combine(sum, parts[warp * all + i]);
+    to[i] = sum;
+  }
+}
+
 //@ rescaled
 // A sum of exp(x - from) as one of exp(x - to). Of nothing, or of elements at -inf only, it stays 0 whatever the shifts.
 __device__ __forceinline__ float rescaled(float sum, float from, float to) {

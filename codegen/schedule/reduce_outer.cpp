@@ -1,8 +1,10 @@
 // Heuristics for Reduce kernels with outer reductions beside those of the rows: blocks that fill the device walk over
-// the rows, each with a row in its registers and the outer reductions beside it.
+// the rows. Each has a row in its registers and the outer reductions beside it, or so has each warp, of short rows.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "codegen/analysis/outer_parts.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/vectorize.h"
@@ -17,7 +19,20 @@ namespace {
 // are computed of an element live on into the next sweep.
 constexpr int kOwnRegisters = 7, kLeastOwnRegisters = 23;
 constexpr int kValuesPerElement = 2;
+// The same of a lane of a warp with rows of its own, and for what a row loads and reduces once.
+constexpr int kOwnOfLane = 20, kOfRowValue = 2;
+constexpr double kValuesOfLane = 1.25;
+constexpr int kRegisterStep = 8;     // a thread has multiples
 constexpr int kLeastRegisters = 64;  // of a thread, of those that a multiprocessor holds
+
+// Of a row that some lanes of a warp share, a lane has few elements: more registers leave fewer threads. Of one that
+// all lanes share it has as many as leave a multiprocessor warps enough. Beside an element's work, a lane's for each
+// row is that of some elements more.
+constexpr int kMostOfLane = 12, kMostOfFullWarp = 24;
+constexpr int kElementsBeside = 5;
+constexpr int kPieceBytes = 16;       // of a row, that lanes store side by side
+constexpr int kThreadsOfWarps = 128;  // multiples of which a multiprocessor has
+constexpr int kLeastOfWarps = 384;
 
 std::int64_t row_length(const Kernel& kernel) {
   Dim length(1);
@@ -52,24 +67,44 @@ double registers_per_element(const Kernel& kernel, bool next) {
 
 PersistentBlocks& persistent(ReduceSchedule& schedule) { return std::get<PersistentBlocks>(schedule.cut); }
 
-// `threads` with the row in their registers, and as many blocks as there are threads resident on the device.
+// Blocks of `threads` with rows in the registers of their teams, as many as there are threads resident on the device.
 ReduceSchedule held_by(ReduceSchedule schedule, const Kernel& kernel, const Target& target, int threads, int resident) {
-  const std::int64_t vectors = row_length(kernel) / schedule.vector;
-  const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, target.blocks_per_multiprocessor);
   schedule.team.threads = threads;
-  schedule.keep = InRegisters{static_cast<int>((vectors + threads - 1) / threads) * schedule.vector};
-  persistent(schedule).blocks = static_cast<int>(std::clamp<std::int64_t>(most_rows(kernel), 1, blocks));
+  const std::int64_t vectors = row_length(kernel) / schedule.vector, team = team_size(schedule);
+  const std::int64_t rows = threads / team;  // of a block
+  const int blocks = target.multiprocessors * std::clamp(resident / threads, 1, target.blocks_per_multiprocessor);
+  schedule.keep = InRegisters{static_cast<int>((vectors + team - 1) / team) * schedule.vector};
+  persistent(schedule).blocks =
+      static_cast<int>(std::clamp<std::int64_t>((most_rows(kernel) + rows - 1) / rows, 1, blocks));
   return schedule;
+}
+
+// What there is once for each row: its reductions, and loads that do not vary along it.
+std::int64_t row_values(const Kernel& kernel) {
+  const std::size_t inner = kernel.axes.size() - 1;
+  return std::count_if(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    return (instr.kind == InstrKind::reduce && kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced) ||
+           (instr.kind == InstrKind::load && instr.depends != 0 && (instr.depends >> inner & 1) == 0);
+  });
+}
+
+double registers_of(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const PersistentBlocks& blocks = *persistent_blocks(schedule);
+  const bool waits_in_registers = blocks.stages == 1 && !blocks.bulk;
+  const int elements = held_elements(schedule);
+  const double held = elements * registers_per_element(kernel, waits_in_registers);
+  if (schedule.team.mapping == RowMapping::warp)
+    return std::ceil((held + kOwnOfLane + kOfRowValue * row_values(kernel) + kValuesOfLane * elements) /
+                     kRegisterStep) *
+           kRegisterStep;
+  return held + std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * elements);
 }
 
 // Whether `resident` threads have the registers that they take, and their blocks the shared memory.
 bool fits(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target, int resident) {
-  const PersistentBlocks& blocks = *persistent_blocks(schedule);
-  const bool waits_in_registers = blocks.stages == 1 && !blocks.bulk;
-  const int own = std::max(kLeastOwnRegisters, kOwnRegisters + kValuesPerElement * held_elements(schedule));
-  const double registers = held_elements(schedule) * registers_per_element(kernel, waits_in_registers) + own;
-  return registers <= static_cast<double>(target.registers_per_multiprocessor) / resident &&
-         (!has_ring(schedule) || fits_ring(kernel, schedule, target));
+  return registers_of(kernel, schedule) <= static_cast<double>(target.registers_per_multiprocessor) / resident &&
+         (!has_ring(schedule) || fits_ring(kernel, schedule, target)) &&
+         warp_parts_bytes(kernel, schedule) <= target.shared_memory_per_block;
 }
 
 // Fewer blocks, each with as many rows as the others; or as many as there are.
@@ -84,10 +119,8 @@ int threads_for(std::int64_t vectors, int most) {
   return static_cast<int>(std::clamp<std::int64_t>((vectors + 31) / 32 * 32, 32, most));
 }
 
-std::int64_t outer_reductions(const Kernel& kernel) {
-  return std::count_if(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
-    return instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced;
-  });
+std::int64_t gathered_of(const Kernel& kernel, const ReduceSchedule& held) {
+  return held_elements(held) * static_cast<std::int64_t>(outer_reductions(kernel).size());
 }
 
 // Rows under way in shared memory, of `blocks` on a multiprocessor, where they are enough bytes: with few threads,
@@ -98,8 +131,8 @@ std::optional<ReduceSchedule> with_ring(const ReduceSchedule& schedule, const Ke
   for (const int most : thread_counts) {
     const int threads = threads_for(row_length(kernel) / schedule.vector, most);
     const ReduceSchedule held = held_by(schedule, kernel, target, threads, blocks * threads);
-    if (held_elements(held) * outer_reductions(kernel) <= most_gathered &&
-        fits(held, kernel, target, blocks * threads) && blocks * ring_bytes(kernel, held) >= kBytesUnderWay)
+    if (gathered_of(kernel, held) <= most_gathered && fits(held, kernel, target, blocks * threads) &&
+        blocks * ring_bytes(kernel, held) >= kBytesUnderWay)
       return held;
   }
   return std::nullopt;
@@ -111,23 +144,63 @@ std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& k
   persistent(schedule).stages = 2;
   persistent(schedule).bulk = true;
   schedule.cache.streaming = true;
-  if (outer_reductions(kernel) == 1)
+  if (outer_reductions(kernel).size() == 1)
     if (const auto whole = with_ring(schedule, kernel, target, 1, {512}, 16)) return whole;
   persistent(schedule).bulk = false;
   return with_ring(schedule, kernel, target, kMostWithRing, {128, 256, 512}, 32);
 }
 
-}  // namespace
-
-ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target) {
-  ReduceSchedule schedule;
-  schedule.team.mapping = RowMapping::block;
-  schedule.cut = PersistentBlocks{};
+// Bytes of an element of the widest load along a row; `of_rows`: of those that differ from row to row.
+std::int64_t widest_load(const Kernel& kernel, bool of_rows) {
+  const std::size_t inner = kernel.axes.size() - 1;
   std::int64_t widest = 1;
   for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::load && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
+    if (instr.kind == InstrKind::load && (instr.depends >> inner & 1) != 0 &&
+        (!of_rows || instr.depends != std::uint64_t{1} << inner))
       widest = std::max<std::int64_t>(widest, element_bytes(kernel, instr.access));
-  schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest), kernel.symbols);
+  return widest;
+}
+
+// The vectors that a row has, and the lanes that share them: those that take the fewest instructions together. Operands
+// that all rows share come once, so that their width is no matter.
+std::optional<ReduceSchedule> in_lanes(ReduceSchedule schedule, const Kernel& kernel) {
+  const std::int64_t width = widest_load(kernel, true);
+  const int widest = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / width), kernel.symbols);
+  std::int64_t least = 0;
+  for (const int vector : {widest, std::max(1, widest / 2)})
+    for (int lanes = 32; lanes > 0; lanes /= 2) {
+      const std::int64_t vectors = row_length(kernel) / vector, elements = (vectors + lanes - 1) / lanes * vector;
+      const bool whole_pieces = lanes * vector * width >= kPieceBytes || 2 * lanes > vectors;
+      if (elements > (lanes == 32 ? kMostOfFullWarp : kMostOfLane) || !whole_pieces) continue;
+      const std::int64_t work = lanes * (elements + kElementsBeside);
+      if (least > 0 && work >= least) continue;
+      least = work;
+      schedule.team.lanes = lanes;
+      schedule.vector = vector;
+    }
+  return least > 0 ? std::optional(schedule) : std::nullopt;
+}
+
+// Warps with rows of their own: no barrier for each row, and no lane without elements. A multiprocessor has one block,
+// of as many threads as it has registers for, which leaves one part of the outer reductions; of fewer where rows are
+// few.
+std::optional<ReduceSchedule> with_warps(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
+  schedule.team.mapping = RowMapping::warp;
+  persistent(schedule).stages = 1;
+  const auto shared = in_lanes(schedule, kernel);
+  if (!shared) return std::nullopt;
+  const std::int64_t rows = (most_rows(kernel) + target.multiprocessors - 1) / target.multiprocessors;
+  for (int resident = target.registers_per_multiprocessor / kLeastRegisters; resident >= kLeastOfWarps;
+       resident -= kThreadsOfWarps) {
+    const int threads = threads_for(rows * shared->team.lanes, resident);
+    const ReduceSchedule held = held_by(*shared, kernel, target, threads, threads);
+    if (fits(held, kernel, target, resident)) return held;
+  }
+  return std::nullopt;
+}
+
+// A block has a row at a time.
+ReduceSchedule with_blocks(ReduceSchedule schedule, const Kernel& kernel, const Target& target) {
   if (const auto ring = with_ring(schedule, kernel, target)) return *ring;
   const std::int64_t vectors = row_length(kernel) / schedule.vector;
   // Threads meet for every row: few that hold many elements wait less than many that hold few.
@@ -142,8 +215,50 @@ ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target)
   return held_by(schedule, kernel, target, threads_for(vectors, 1024), most_resident);
 }
 
+ReduceSchedule in_vectors(const Kernel& kernel) {
+  ReduceSchedule schedule;
+  schedule.team.mapping = RowMapping::block;
+  schedule.cut = PersistentBlocks{};
+  schedule.vector = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest_load(kernel, false)),
+                                         kernel.symbols);
+  return schedule;
+}
+
+// Other lanes for a row, threads of a block, blocks of a multiprocessor, and rows under way.
+std::vector<ReduceSchedule> alternatives_of_warps(const Kernel& kernel, const Target& target,
+                                                  const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  const int most_resident = target.registers_per_multiprocessor / kLeastRegisters;
+  for (const int lanes : {chosen.team.lanes / 2, chosen.team.lanes, 2 * chosen.team.lanes})
+    for (const int threads : {256, 512, 768, 1024})
+      for (const int blocks : {1, 2, 4})
+        for (const int stages : {1, 2, 3}) {
+          const bool other_lanes = lanes != chosen.team.lanes;
+          if (lanes < 1 || lanes > 32 || threads * blocks > most_resident || (other_lanes && stages > 1)) continue;
+          ReduceSchedule other = chosen;
+          other.team.lanes = lanes;
+          other = held_by(other, kernel, target, threads, threads * blocks);
+          persistent(other).stages = stages;
+          if (!fits(other, kernel, target, threads * blocks)) continue;
+          result.push_back(other);
+          other.cache.streaming = !other.cache.streaming;
+          if (!other_lanes) result.push_back(other);
+        }
+  result.push_back(with_blocks(in_vectors(kernel), kernel, target));
+  return result;
+}
+
+}  // namespace
+
+ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target) {
+  const ReduceSchedule schedule = in_vectors(kernel);
+  if (const auto warps = with_warps(schedule, kernel, target)) return *warps;
+  return with_blocks(schedule, kernel, target);
+}
+
 std::vector<ReduceSchedule> outer_alternatives(const Kernel& kernel, const Target& target,
                                                const ReduceSchedule& chosen) {
+  if (chosen.team.mapping == RowMapping::warp) return alternatives_of_warps(kernel, target, chosen);
   std::vector<ReduceSchedule> result;
   const int most_resident = target.registers_per_multiprocessor / kLeastRegisters;
   const int widest = threads_for(row_length(kernel) / chosen.vector, 1024);  // beyond it some have nothing

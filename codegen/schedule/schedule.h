@@ -118,11 +118,11 @@ struct Splits {
 
   bool operator==(const Splits&) const = default;
 };
-/// CUDA, block: a fixed number of blocks walk over all rows, and keep the outer reductions of theirs.
+/// CUDA, block or warp: a fixed number of blocks walk over all rows, and keep the outer reductions of theirs.
 struct PersistentBlocks {
   int blocks = 1;
   int stages = 0;     ///< rows under way while one is worked on: one waits in registers, more in shared memory
-  bool bulk = false;  ///< all of them in shared memory; one thread asks for a whole row at once (sm_90 on)
+  bool bulk = false;  ///< block: all of them in shared memory; one thread asks for a whole row at once (sm_90 on)
 
   bool operator==(const PersistentBlocks&) const = default;
 };

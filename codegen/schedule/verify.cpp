@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/interior.h"
+#include "codegen/analysis/outer_parts.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/product_bounds.h"
@@ -138,10 +139,14 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
 
 Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
   const PersistentBlocks& blocks = *persistent_blocks(schedule);
-  if (schedule.team.mapping != RowMapping::block || schedule.team.cluster > 1 || schedule.peeled ||
+  const bool of_warp = schedule.team.mapping == RowMapping::warp;
+  if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 || schedule.peeled ||
       !std::holds_alternative<InRegisters>(schedule.keep))
-    return "a row that is walked over is in the registers of a block";
+    return "a row that is walked over is in the registers of a block or a warp";
   if (blocks.blocks < 1 || blocks.stages < 0) return "blocks and stages are counted from one and nought";
+  if (of_warp && blocks.bulk) return "bulk copies are of a block's row";
+  if (warp_parts_bytes(kernel, schedule) > target.shared_memory_per_block)
+    return "what the warps of a block leave exceeds its shared memory";
   if (blocks.bulk && blocks.stages == 0) return "bulk copies bring rows that follow";
   if (has_ring(schedule) && !fits_ring(kernel, schedule, target))
     return "rows in shared memory are of whole vectors, copied asynchronously, and fit";

@@ -68,6 +68,39 @@ TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
             "stages=2 streaming least_blocks=2");
 }
 
+// Short rows: as many lanes as leave each some elements, or a whole warp, in one block on a multiprocessor of as many
+// threads as have registers for them.
+TEST(CudaOuter, WarpsHaveShortRows) {
+  const auto schedule_of = [](int columns, const std::string& rows = "16384") {
+    return print(norm_backward(columns, kTarget, rows).schedule);
+  };
+  EXPECT_EQ(schedule_of(64),
+            "reduce team=warp threads=768 lanes=8 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=132 "
+            "stages=1 least_blocks=1");
+  EXPECT_EQ(schedule_of(100),
+            "reduce team=warp threads=768 lanes=16 vector=4 keep=registers elements=8 cut=persistent_blocks blocks=132 "
+            "stages=1 least_blocks=1");
+  EXPECT_EQ(schedule_of(33),
+            "reduce team=warp threads=1024 lanes=8 vector=1 keep=registers elements=5 cut=persistent_blocks blocks=128 "
+            "stages=1 least_blocks=1");
+  EXPECT_EQ(schedule_of(768),
+            "reduce team=warp threads=384 vector=8 keep=registers elements=24 cut=persistent_blocks blocks=132 "
+            "stages=1 least_blocks=1");
+  EXPECT_EQ(schedule_of(64, "1000"),  // few of them: smaller blocks
+            "reduce team=warp threads=64 lanes=8 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=125 "
+            "stages=1 least_blocks=1");
+}
+
+TEST(CudaOuter, WarpsCombineTheirOuterReductionsInSharedMemory) {
+  const Source source = emit_cuda(norm_backward(64, kTarget), kTarget);
+  test::expect_lines(source.text,
+                     {"const int member = threadIdx.x % 8;", "const u32 first = blockIdx.x * 96 + threadIdx.x / 8;",
+                      "for (u32 row = first; row < 16384; row += 12672) {", "reduce_lanes<8>(",
+                      "leave_outer<8, 768>((float*)scratch + blockIdx.x * 64 + c * 64, 64 - c * 64, a", "_finish(",
+                      "combine_at_once<132, 8>("});
+  EXPECT_EQ(source.launch.shared_bytes, 768 / 32 * 64 * 4);
+}
+
 // Of two reductions over the rows one block on a multiprocessor does not keep up, and there are no bulk copies before
 // sm_90: then each thread brings its own vectors.
 TEST(CudaOuter, OneBlockWhereRowsComeWhole) {

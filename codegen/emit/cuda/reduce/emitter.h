@@ -61,6 +61,9 @@ class ReduceEmitter {
   // ---- persistent blocks (persistent.cpp) ----
 
   Source emit_persistent();
+  void open_rows();
+  std::string first_row() const;  // of this thread
+  int rows_at_once() const;       // of all blocks
   bool varies_by_row(InstrId id) const;
   // Buffers for the warps' parts of a row's reductions: "part<id>[turn]".
   int part_turns() const;

@@ -69,7 +69,8 @@ void ReduceEmitter::fill(const std::vector<InstrId>& loads, const std::string& n
 }
 
 void ReduceEmitter::declare_shared(const std::vector<InstrId>& loads, BytesOf bytes) {
-  out_.line("extern __shared__ __align__(16) unsigned char shared[];");
+  if (persistent_ == nullptr || schedule_.team.mapping == RowMapping::block)
+    out_.line("extern __shared__ __align__(16) unsigned char shared[];");
   std::int64_t offset = 0;
   for (InstrId load : loads) {
     out_.line(fmt::format("{0}* s{1} = ({0}*)(shared{2}) + threadIdx.x * {3};", held_type(kernel_, load), load,

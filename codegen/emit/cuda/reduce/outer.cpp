@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/outer_parts.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
@@ -13,7 +14,6 @@ namespace tenon::codegen::cuda {
 namespace {
 
 constexpr int kColumns = 32;     // neighbours of a block of the second function
-constexpr int kArgBytes = 16;    // of a value with its index, at most
 constexpr int kMostBytes = 160;  // of a column's parts that a thread has under way
 
 int blocks(const Rows& rows) { return persistent_blocks(rows.schedule)->blocks; }
@@ -23,19 +23,15 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
   return scratch_parts(rows, rows.length, blocks(rows), slot, type);
 }
 
-int part_bytes(const Rows& rows, InstrId id) {
-  return combination(rows.kernel, id).is_arg ? kArgBytes
-                                             : static_cast<int>(size_of(compute_type(rows.kernel.instr(id).dtype)));
-}
-
 // Elements of an accumulator that are stored together.
 int part_width(const Rows& rows, InstrId id) {
-  return combination(rows.kernel, id).is_arg ? 1 : std::min(rows.schedule.vector, 16 / part_bytes(rows, id));
+  return combination(rows.kernel, id).is_arg ? 1
+                                             : std::min(rows.schedule.vector, 16 / accumulator_bytes(rows.kernel, id));
 }
 
 // Whether a thread of `members` that share a column has all of its parts under way at once.
 bool at_once(const Rows& rows, InstrId id, int members) {
-  return (blocks(rows) + members - 1) / members * part_bytes(rows, id) <= kMostBytes;
+  return (blocks(rows) + members - 1) / members * accumulator_bytes(rows.kernel, id) <= kMostBytes;
 }
 
 // Of a column, in the second function: few, which combine theirs sooner, but enough to have all parts under way.
@@ -70,15 +66,34 @@ void declare_outer(Writer& out, const Rows& rows, int chunks) {
   out.close();
 }
 
+namespace {
+
+// "(float*)scratch + blockIdx.x * 96"
+std::string part_of_block(const Rows& rows, InstrId id, std::size_t slot) {
+  return fmt::format("{} + blockIdx.x * {}", partials(rows, slot, combination(rows.kernel, id).type),
+                     parenthesized(dim_text(rows.length, rows.names)));
+}
+
+}  // namespace
+
 void emit_outer_parts(Writer& out, const Rows& rows, Walk& walk) {
   const int opened = walk.open_elements();
-  const std::string length = parenthesized(dim_text(rows.length, rows.names));
   std::size_t slot = 0;
   for (InstrId id : outer_reductions(rows))
-    out.line(fmt::format("store<{}, {}>({} + blockIdx.x * {} + {}, a{}[c]);", rows.schedule.vector,
-                         part_width(rows, id), partials(rows, slot++, combination(rows.kernel, id).type), length,
-                         rows.element(), id));
+    out.line(fmt::format("store<{}, {}>({} + {}, a{}[c]);", rows.schedule.vector, part_width(rows, id),
+                         part_of_block(rows, id, slot++), rows.element(), id));
   walk.close(opened);
+}
+
+void emit_outer_of_warps(Writer& out, const Rows& rows, const Walk& walk) {
+  const RowTeam& team = rows.schedule.team;
+  out.unrolled("c", walk.chunks());
+  std::size_t slot = 0;
+  for (InstrId id : outer_reductions(rows))
+    out.line(fmt::format("leave_outer<{0}, {1}>({2} + c * {3}, {4} - c * {3}, a{5}[c], shared, {6});", team.lanes,
+                         team.threads, part_of_block(rows, id, slot++), walk.step(), dim_text(rows.length, rows.names),
+                         id, combination(rows.kernel, id).function));
+  out.close();
 }
 
 Finisher outer_finisher(const Rows& rows, const Target& target) {

@@ -60,7 +60,7 @@ Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& 
   return {.lanes = lanes_,
           .instrs = sweep.instrs,
           .stores = sweep.stores,
-          .condition = element_condition(rows_, team_),
+          .condition = persistent_ == nullptr ? element_condition(rows_, team_) : "",
           .cache = cache_,
           .registers = {.held = held, .index = "[c]"},
           .accumulators = {.reduces = sweep.reduces, .outer = sweep.outer, .position = rows_.element()}};
@@ -90,7 +90,7 @@ void ReduceEmitter::emit_sweep(std::size_t number) {
   declare_blocks(sweep);
   if (!sweep.reduces.empty() || !sweep.outer.empty() || !sweep.stores.empty()) emit_elements(number);
   add_blocks(blocked_reduces(sweep));
-  if (persistent_ != nullptr) {
+  if (persistent_ != nullptr && schedule_.team.mapping == RowMapping::block) {
     emit_collected_together(number);
   } else {
     for (std::size_t slot = 0; slot < sweep.reduces.size(); ++slot)
@@ -108,6 +108,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (held.sweep == number && kernel_.instr(held.value).kind != InstrKind::load)
       points.registers.saved.push_back(held.value);
   const bool blocks = !blocked_sums(sweep).empty();
+  const std::string taken = persistent_ == nullptr ? "" : element_condition(rows_, team_);  // outer reductions too
+  out_.open_if(taken);
   if (blocks) walk_.open_blocks();
   if (walk_.tiled()) {
     walk_.open_tile();
@@ -129,6 +131,7 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     end_block(sweep);
     walk_.close_blocks();
   }
+  out_.close_if(taken);
   if (peeled_ == nullptr) return;
   walk_.open_edge();
   Points edge = at_edge(points);

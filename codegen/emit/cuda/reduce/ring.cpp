@@ -27,10 +27,10 @@ void ReduceEmitter::begin_stages(const std::vector<InstrId>& loads) {
   for (InstrId id : waiting_)
     out_.line(fmt::format("{} next{}{};", waiting_type(id), id,
                           element_level(kernel_, id) ? fmt::format("[{}]", walk_.chunks()) : ""));
-  const bool all_have_one = waiting_.empty() || rows_.count.bounds(kernel_.symbols).min >= persistent_->blocks;
-  const std::string has_one = all_have_one ? "" : "blockIdx.x < " + dim_text(rows_.count, rows_.names);
+  const bool all_have_one = waiting_.empty() || rows_.count.bounds(kernel_.symbols).min >= rows_at_once();
+  const std::string has_one = all_have_one ? "" : first_row() + " < " + dim_text(rows_.count, rows_.names);
   out_.open_if(has_one);
-  emit_waiting("blockIdx.x");
+  emit_waiting(first_row());
   out_.close_if(has_one);
   if (copied_.empty()) return;
   declare_shared(copied_, ring_load_bytes);
@@ -40,7 +40,7 @@ void ReduceEmitter::begin_stages(const std::vector<InstrId>& loads) {
     out_.line(fmt::format("begin_arrivals<{}>(there);", slots));
   }
   out_.unrolled("slot", persistent_->bulk ? slots : persistent_->stages);
-  emit_row_copy(fmt::format("blockIdx.x + slot * {}", persistent_->blocks), "slot");
+  emit_row_copy(fmt::format("{} + slot * {}", first_row(), rows_at_once()), "slot");
   out_.close();
   out_.line("int slot = 0;");
   if (persistent_->bulk) out_.line("u32 parity = 0;");
@@ -49,7 +49,7 @@ void ReduceEmitter::begin_stages(const std::vector<InstrId>& loads) {
 void ReduceEmitter::take_row() {
   if (!copied_.empty() && !persistent_->bulk) {
     out_.line(fmt::format("const int before = slot == 0 ? {} : slot - 1;", persistent_->stages), "read, and free");
-    emit_row_copy(fmt::format("row + {}", persistent_->stages * persistent_->blocks), "before");
+    emit_row_copy(fmt::format("row + {}", persistent_->stages * rows_at_once()), "before");
   }
   for (InstrId id : waiting_) {
     if (element_level(kernel_, id)) {
@@ -64,7 +64,7 @@ void ReduceEmitter::take_row() {
     }
   }
   const std::string last = parenthesized(dim_text(rows_.count, rows_.names)) + " - 1";
-  emit_waiting(fmt::format("min(row + {}, ({}){})", persistent_->blocks, unsigned_index_type(kernel_), last));
+  emit_waiting(fmt::format("min(row + {}, ({}){})", rows_at_once(), unsigned_index_type(kernel_), last));
   if (copied_.empty()) return;
   out_.line(persistent_->bulk ? "wait_arrival(there + slot, parity);"
                               : fmt::format("wait_copies<{}>();", persistent_->stages));
@@ -81,8 +81,7 @@ void ReduceEmitter::next_slot() {
 }
 
 void ReduceEmitter::refill_slot() {
-  if (persistent_->bulk)
-    emit_row_copy(fmt::format("row + {}", (persistent_->stages + 1) * persistent_->blocks), "slot");
+  if (persistent_->bulk) emit_row_copy(fmt::format("row + {}", (persistent_->stages + 1) * rows_at_once()), "slot");
 }
 
 bool ReduceEmitter::waits_in_words(InstrId id) const {

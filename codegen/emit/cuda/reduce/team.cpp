@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
@@ -18,6 +19,11 @@ constexpr int kPartialBytes = 16;  // at most, of an accumulator
 
 std::string partials(const Rows& rows, std::size_t slot, const std::string& type) {
   return scratch_parts(rows, rows.count, parts_of(rows.schedule), slot, type);
+}
+
+// Whether a thread beyond the last row has returned, since nobody waits for it.
+bool has_returned(const Rows& rows, const Team& team) {
+  return team.size == 1 && persistent_blocks(rows.schedule) == nullptr;
 }
 
 constexpr int kFinishingThreads = 256;  // of a block
@@ -75,6 +81,10 @@ Rows::Rows(const Kernel& the_kernel)
 std::string Rows::element() const { return kernel.axes.size() - kept == 1 ? kernel.axes[kept].name : "e"; }
 
 bool whole_blocks(const Rows& rows, const Team& team) {
+  if (persistent_blocks(rows.schedule) != nullptr) {
+    const int together = std::max(1, 32 / team.size);
+    return power_of_two_divisor(rows.count, together, rows.kernel.symbols) == together;
+  }
   return team.rows == 1 || (rows.count.is_constant() && rows.count.constant() % team.rows == 0);
 }
 
@@ -114,11 +124,11 @@ void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::stri
 }
 
 std::string element_condition(const Rows& rows, const Team& team) {
-  return team.size == 1 || whole_blocks(rows, team) ? "" : "inside";
+  return has_returned(rows, team) || whole_blocks(rows, team) ? "" : "inside";
 }
 
 std::string row_condition(const Rows& rows, const Team& team) {
-  if (team.size == 1) return "";
+  if (has_returned(rows, team)) return "";
   return whole_blocks(rows, team) ? "member == 0" : "member == 0 && inside";
 }
 

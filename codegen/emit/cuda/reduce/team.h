@@ -47,7 +47,7 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
 /// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`; it has
 /// whole multiples of `step` elements.
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
-/// Whether no thread lies beyond the last row.
+/// Whether no thread lies beyond the last row: the rows fill whole blocks or, where blocks walk over rows, whole warps.
 bool whole_blocks(const Rows& rows, const Team& team);
 /// When a thread stores elements of its row: "inside", or empty for always. A thread that has a row alone always does:
 /// one beyond the last row has returned.
