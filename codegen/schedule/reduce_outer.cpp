@@ -30,8 +30,8 @@ constexpr int kLeastRegisters = 64;  // of a thread, of those that a multiproces
 // row is that of some elements more.
 constexpr int kMostOfLane = 12, kMostOfFullWarp = 24;
 constexpr int kElementsBeside = 5;
-constexpr int kPieceBytes = 16;       // of a row, that lanes store side by side
-constexpr int kThreadsOfWarps = 128;  // multiples of which a multiprocessor has
+constexpr std::int64_t kSectorBytes = 32, kMostStores = 3;  // of memory; instructions that write a share of one
+constexpr int kThreadsOfWarps = 128;                        // multiples of which a multiprocessor has
 constexpr int kLeastOfWarps = 384;
 
 std::int64_t row_length(const Kernel& kernel) {
@@ -164,14 +164,16 @@ std::int64_t widest_load(const Kernel& kernel, bool of_rows) {
 // The vectors that a row has, and the lanes that share them: those that take the fewest instructions together. Operands
 // that all rows share come once, so that their width is no matter.
 std::optional<ReduceSchedule> in_lanes(ReduceSchedule schedule, const Kernel& kernel) {
-  const std::int64_t width = widest_load(kernel, true);
+  const std::int64_t width = widest_load(kernel, true), length = row_length(kernel);
   const int widest = power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / width), kernel.symbols);
   std::int64_t least = 0;
   for (const int vector : {widest, std::max(1, widest / 2)})
     for (int lanes = 32; lanes > 0; lanes /= 2) {
-      const std::int64_t vectors = row_length(kernel) / vector, elements = (vectors + lanes - 1) / lanes * vector;
-      const bool whole_pieces = lanes * vector * width >= kPieceBytes || 2 * lanes > vectors;
-      if (elements > (lanes == 32 ? kMostOfFullWarp : kMostOfLane) || !whole_pieces) continue;
+      const std::int64_t vectors = length / vector, elements = (vectors + lanes - 1) / lanes * vector;
+      // An instruction writes a piece of every row: the share of a row, or of a sector that has several rows.
+      const bool splinters =
+          lanes * vector * std::max(width * length, kSectorBytes) * kMostStores < kSectorBytes * length;
+      if (elements > (lanes == 32 ? kMostOfFullWarp : kMostOfLane) || (splinters && lanes < vectors)) continue;
       const std::int64_t work = lanes * (elements + kElementsBeside);
       if (least > 0 && work >= least) continue;
       least = work;

@@ -126,13 +126,13 @@ TEST(CudaOuterNumerics, RowsThatNoVectorDivides) {
 
 // Rows that all lanes of a warp share, or a few; warps that end with rows for some of their lanes only.
 TEST(CudaOuterNumerics, WarpsHaveRowsOfTheirOwn) {
-  for (const char* dtype : {"f32", "bf16"})
-    for (const int lanes : {32, 8, 2, 1})
-      for (const int stages : {0, 1, 2}) {
-        const CudaKernel run = expect_right(norm_backward(dtype, "43", "32"), {}, warps(3, lanes, 64, stages));
-        if (stages > 0 && lanes > 1) test::expect_compiles_everywhere(run.source);
-      }
-  for (const std::int64_t rows : {0, 1, 2, 7, 64, 101})
+  for (const auto& [dtype, lanes] : {std::pair("f32", 32), std::pair("bf16", 8), std::pair("f32", 2)})
+    for (const int stages : {0, 1, 2}) {
+      const CudaKernel run = expect_right(norm_backward(dtype, "43", "32"), {}, warps(3, lanes, 64, stages));
+      if (stages > 0 && lanes == 8) test::expect_compiles_everywhere(run.source);
+    }
+  expect_right(norm_backward("bf16", "43", "32"), {}, warps(3, 1));
+  for (const std::int64_t rows : {0, 1, 7, 64, 101})
     for (const int stages : {1, 3})
       if (stages == 1 || rows > 1)  // of one row none follow
         expect_right(norm_backward("f16", "rows", "64"), {{"rows", rows}}, warps(2, 8, 96, stages));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "codegen/emit/source.h"
 #include "codegen/kernel/kernel.h"
@@ -85,6 +86,9 @@ TEST(CudaOuter, WarpsHaveShortRows) {
             "stages=1 least_blocks=1");
   EXPECT_EQ(schedule_of(768),
             "reduce team=warp threads=384 vector=8 keep=registers elements=24 cut=persistent_blocks blocks=132 "
+            "stages=1 least_blocks=1");
+  EXPECT_EQ(schedule_of(3, "500000"),  // a lane has a row
+            "reduce team=warp threads=1024 lanes=1 vector=1 keep=registers elements=3 cut=persistent_blocks blocks=132 "
             "stages=1 least_blocks=1");
   EXPECT_EQ(schedule_of(64, "1000"),  // few of them: smaller blocks
             "reduce team=warp threads=64 lanes=8 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=125 "
@@ -200,6 +204,30 @@ TEST(CudaOuter, PartsOfBlocksAreCombinedByAFewThreads) {
   EXPECT_EQ(long_rows.finish.block, 256);
   const Source short_rows = emit_cuda(norm_backward(1024, kTarget), kTarget);
   test::expect_lines(short_rows.text, {"combine_at_once<1056, 32>(", "reduce_columns<32, 1024>("});
+}
+
+TEST(CudaOuter, ShortRowsAreTriedWithOtherLanesAndOneRowABlock) {
+  const auto nvrtc = test::installed_nvrtc();
+  Kernel kernel = norm_backward(64, kTarget);
+  const std::vector<Schedule> candidates = candidate_schedules(kernel, kTarget);
+  int most_stages = 0;
+  std::set<int> lanes;
+  bool blocks = false;
+  for (const Schedule& candidate : candidates) {
+    const auto& schedule = std::get<ReduceSchedule>(candidate);
+    most_stages = std::max(most_stages, persistent_blocks(schedule)->stages);
+    if (schedule.team.mapping == RowMapping::warp) lanes.insert(schedule.team.lanes);
+    blocks = blocks || schedule.team.mapping == RowMapping::block;
+    kernel.schedule = candidate;
+    const Source source = emit_cuda(kernel, kTarget);
+    if (!nvrtc) continue;
+    const auto compiled = runtime::cuda::compile(*nvrtc, source.text, source.entry, "sm_90a");
+    EXPECT_TRUE(compiled.warnings.empty()) << print(candidate);
+  }
+  EXPECT_EQ(most_stages, 3);
+  EXPECT_EQ(lanes, (std::set<int>{4, 8, 16}));
+  EXPECT_TRUE(blocks);
+  EXPECT_LE(candidates.size(), 60U);
 }
 
 TEST(CudaOuter, EveryCandidateCompiles) {
