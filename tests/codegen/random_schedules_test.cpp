@@ -39,6 +39,10 @@ constexpr std::array kSeldom = {"graph g(x: bf16[4096, 32768]) { y = softmax(x);
   dw = sum(mul(g, f), axis=0)
   return dx, dw
 })",
+                                R"(graph g(x: bf16[100000, 96], d: bf16[100000, 96]) {
+  a = mean(mul(d, x), axis=1, keepdims=true)
+  return sub(d, mul(x, a)), sum(mul(d, x), axis=0)
+})",
                                 "graph g(x: bf16[m, n], b: bf16[m]) { y = add(transpose(x), b); return y }",
                                 "graph g(x: f32[4096, 4096]) { y = exp(transpose(x)); return y }",
                                 "graph g(x: f32[16777216]) { y = sum(x); return y }"};
