@@ -21,22 +21,6 @@ constexpr double kRereadShare = 0.7;
 constexpr double kLine = 128, kPiece = 32;
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
-// Whether more of what each element of each row reads lies across the rows than along them, as codegen's column_wise().
-bool lies_in_columns(const Context& context, const Cluster& cluster) {
-  const Domain& domain = cluster.domain;
-  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
-  double across = 0, along = 0;  // bytes
-  for (const Read& read : cluster.reads)
-    for (const Layout& layout : read.layouts) {
-      if ((depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0) continue;
-      const double bytes = static_cast<double>(size_of(context.graph.type(read.value).dtype)) *
-                           points_along(context, domain, depends_of(layout));
-      if (layout.back().axis == domain.kept - 1) across += bytes;
-      if (layout.back().axis >= domain.kept) along += bytes;
-    }
-  return cluster.kernel_class == KernelClass::reduce && across > along;
-}
-
 std::vector<const Read*> row_reads(const Cluster& cluster) {
   const std::uint32_t reduced = axis_bits(cluster.domain, cluster.domain.kept, cluster.domain.rank());
   std::vector<const Read*> reads;
@@ -80,6 +64,21 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
 int sweeps_again(const Cluster& cluster) { return std::max(1, sweeps_of(cluster) - 1); }
 
 }  // namespace
+
+bool lies_in_columns(const Context& context, const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  const std::uint32_t kept = axis_bits(domain, 0, domain.kept);
+  double across = 0, along = 0;  // bytes
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) {
+      if ((depends_of(layout) & kept) == 0 || (depends_of(layout) & ~kept) == 0) continue;
+      const double bytes = static_cast<double>(size_of(context.graph.type(read.value).dtype)) *
+                           points_along(context, domain, depends_of(layout));
+      if (layout.back().axis == domain.kept - 1) across += bytes;
+      if (layout.back().axis >= domain.kept) along += bytes;
+    }
+  return cluster.kernel_class == KernelClass::reduce && across > along;
+}
 
 double rows_us(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;

@@ -8,6 +8,10 @@
 
 namespace tenon::ir::fusion {
 
+/// Whether more of what each element of each row of a Reduce cluster reads lies across the rows than along them, as
+/// codegen's column_wise() has it.
+bool lies_in_columns(const Context& context, const Cluster& cluster);
+
 /// Microseconds of the memory traffic of a kernel that needs its rows again and moves `bytes`: one block holds a row; a
 /// longer one as many as it takes, a power of two, together; what no number of blocks can hold is read by one block,
 /// and again in each further sweep, from the cache if all rows fit there.

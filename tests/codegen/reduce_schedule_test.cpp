@@ -99,7 +99,7 @@ TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
 
 TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: bf16[524288, 48]) { y = var(x, axis=[0])"),
-            "reduce team=column threads=256 columns=8 vector=8 unroll=8 moments cut=splits parts=528 finish=block "
+            "reduce team=column threads=128 columns=8 vector=8 unroll=4 moments cut=splits parts=1056 finish=block "
             "streaming_loads");
   EXPECT_EQ(
       chosen("x: f16[712278, 91]) { y = var(x, axis=[0])"),
