@@ -42,8 +42,9 @@ bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool alone = shared_elements(schedule) > 0 && schedule.occupancy.least == 1;
   const PersistentBlocks* persistent = persistent_blocks(schedule);
   const bool apart = persistent != nullptr && persistent->stages > 0 && !persistent->bulk;
-  return schedule.vector > 1 && holds_rows(schedule) && schedule.team.mapping != RowMapping::column &&
-         schedule.team.cluster == 1 && !apart && !alone && stores_elements(kernel) && !loads_read_once(kernel).empty();
+  const bool held = schedule.staged || (schedule.vector > 1 && holds_rows(schedule));
+  return held && schedule.team.mapping != RowMapping::column && schedule.team.cluster == 1 && !apart && !alone &&
+         stores_elements(kernel) && !loads_read_once(kernel).empty();
 }
 
 std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
@@ -53,7 +54,7 @@ std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& 
 bool may_stream_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const bool once =
       std::holds_alternative<InRegisters>(schedule.keep) || rounds_of(kernel, shared_of(schedule)).sweeps.size() == 1;
-  return once && !loads_read_once(kernel).empty();
+  return once && !schedule.staged && !loads_read_once(kernel).empty();
 }
 
 }  // namespace tenon::codegen

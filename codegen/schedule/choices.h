@@ -60,6 +60,12 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
 /// large one; of more where there are too few rows for all multiprocessors. Where registers hold the rows, only what
 /// leaves that room.
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
+/// Rows that a block of `threads` takes as one run, `lanes` a row, where it can (codegen/schedule/reduce_staged.cpp).
+std::optional<ReduceSchedule> staged_rows(const Kernel& kernel, const Target& target, int threads, int lanes);
+/// The choice of those, where rows are short and vectors along them narrow, and there are enough of them.
+std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& target);
+/// The choice for rows that no run has.
+ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target);
 /// For a kernel with outer reductions (codegen/schedule/reduce_outer.cpp), and what might be better than `chosen` for
 /// one.
 ReduceSchedule choose_outer_schedule(const Kernel& kernel, const Target& target);

@@ -117,6 +117,7 @@ void fields(F& f, ReduceSchedule& s) {
   fields(f, s.team);
   field(f, "vector", s, &ReduceSchedule::vector);
   field(f, "peeled", s, &ReduceSchedule::peeled);
+  field(f, "staged", s, &ReduceSchedule::staged);
   f.choice("keep", s.keep);
   f.choice("cut", s.cut);
   fields(f, s.cache);

@@ -307,13 +307,9 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   return schedule;
 }
 
-namespace {
-
-ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
-  if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
+ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
   const RowShape shape = shape_of(kernel);
-  if (column_wise(kernel, shape.kept)) return choose_column_schedule(kernel, target);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
   if (target.may.hold_rows) choose_persistence(schedule, kernel, target, shape);
@@ -324,13 +320,22 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   return read_once(kernel, target, schedule).value_or(schedule);
 }
 
+namespace {
+
+ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
+  if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
+  if (column_wise(kernel, shape_of(kernel).kept)) return choose_column_schedule(kernel, target);
+  if (const auto staged = choose_staged(kernel, target)) return *staged;
+  return choose_rows_apart(kernel, target);
+}
+
 }  // namespace
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
   schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel, target);
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
-      persistent_blocks(schedule) == nullptr)
+      persistent_blocks(schedule) == nullptr && !schedule.staged)
     schedule.cache.streaming_loads = streams_past(kernel, target, true, kMostStreamedPercent);
   return schedule;
 }

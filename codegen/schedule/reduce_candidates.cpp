@@ -15,6 +15,7 @@ constexpr int kMostThreads = 1024;
 constexpr int kLongestOfWarp = 8192;  // elements
 constexpr int kLongestHeldByWarp = 4096;
 constexpr int kLongestOfThread = 32;
+constexpr int kLongestOfRun = 256;
 constexpr int kMostHeldElements = 64;  // of a row, per thread
 constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
 constexpr int kLeastShared = 16384;    // bytes of a row for which shared memory is worth a try
@@ -65,6 +66,22 @@ std::vector<ReduceSchedule> lanes_of_rows(const Kernel& kernel, const ReduceSche
         reread(other).unroll = std::clamp(unroll_of(chosen) * team / lanes, 1, 16);
         result.push_back(other);
       }
+    }
+  return result;
+}
+
+// Short rows as runs of a block, read again or held.
+std::vector<ReduceSchedule> runs_of_rows(const Kernel& kernel, const Target& target) {
+  std::vector<ReduceSchedule> result;
+  if (!target.may.hold_rows || shape_of(kernel).length > kLongestOfRun) return result;
+  for (const int lanes : {1, 2, 4, 8})
+    for (const int threads : {64, 128, 256}) {
+      const auto run = staged_rows(kernel, target, threads, lanes);
+      if (!run) continue;
+      result.push_back(*run);
+      if (!holds_rows(*run)) continue;
+      result.push_back(*run);
+      result.back().keep = Reread{};
     }
   return result;
 }
@@ -197,11 +214,36 @@ std::vector<ReduceSchedule> fewer_blocks(const ReduceSchedule& schedule) {
   return result;
 }
 
+// The same with one hint to the caches more or less.
+std::vector<ReduceSchedule> other_policies(const Kernel& kernel, const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  if (stores_elements(kernel) && !chosen.peeled) {
+    result.push_back(chosen);
+    result.back().cache.streaming = !chosen.cache.streaming;
+  }
+  if (may_keep_reads(kernel, chosen)) {
+    result.push_back(chosen);
+    result.back().cache.keep_reads = !chosen.cache.keep_reads;
+  }
+  if (chosen.vector > 1 && may_stream_loads(kernel, chosen)) {
+    result.push_back(chosen);
+    result.back().cache.streaming_loads = !chosen.cache.streaming_loads;
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Target& target,
                                                 const ReduceSchedule& chosen) {
   if (persistent_blocks(chosen) != nullptr) return outer_alternatives(kernel, target, chosen);
+  if (chosen.staged) {
+    const ReduceSchedule apart = choose_rows_apart(kernel, target);
+    std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, apart);
+    result.push_back(apart);
+    for (const ReduceSchedule& other : other_policies(kernel, chosen)) result.push_back(other);
+    return result;
+  }
   if (shared_elements(chosen) > 0) {
     const ReduceSchedule again = rereading(kernel, target);
     std::vector<ReduceSchedule> result = reduce_alternatives(kernel, target, again);
@@ -222,6 +264,8 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   const bool rows = chosen.team.mapping == RowMapping::block || chosen.team.mapping == RowMapping::warp;
   if (holds_rows(chosen) && rows) append(held_rows(kernel, chosen));
   append(lanes_of_rows(kernel, chosen));
+  if (chosen.team.mapping == RowMapping::thread || chosen.team.mapping == RowMapping::warp)
+    append(runs_of_rows(kernel, target));
   append(held_columns(kernel, target, chosen));
   if (!holds_rows(chosen) && chosen.team.mapping != RowMapping::thread && chosen.team.mapping != RowMapping::warp)
     append(streamed_rows(kernel, chosen));
@@ -246,18 +290,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   append(fewer_blocks(chosen));
   if ((chosen.peeled && rows) || (!holds_rows(chosen) && unroll_of(chosen) > 1))
     append(bounded_registers(target, chosen));
-  if (stores_elements(kernel) && !chosen.peeled) {
-    result.push_back(chosen);
-    result.back().cache.streaming = !chosen.cache.streaming;
-  }
-  if (may_keep_reads(kernel, chosen)) {
-    result.push_back(chosen);
-    result.back().cache.keep_reads = !chosen.cache.keep_reads;
-  }
-  if (chosen.vector > 1 && may_stream_loads(kernel, chosen)) {
-    result.push_back(chosen);
-    result.back().cache.streaming_loads = !chosen.cache.streaming_loads;
-  }
+  append(other_policies(kernel, chosen));
   return result;
 }
 

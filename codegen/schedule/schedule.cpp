@@ -59,7 +59,7 @@ bool respects_structure(const Schedule& schedule, const Features& may) {
   const PersistentBlocks* persistent = persistent_blocks(*reduce);
   return (may.online || !is_online(*reduce)) && (may.moments || !has_moments(*reduce)) &&
          (may.clusters || reduce->team.cluster == 1) &&
-         (may.bulk_copies || persistent == nullptr || !persistent->bulk) &&
+         (may.bulk_copies || persistent == nullptr || !persistent->bulk) && (may.hold_rows || !reduce->staged) &&
          (may.hold_rows || std::holds_alternative<Reread>(reduce->keep) || persistent != nullptr);
 }
 

@@ -141,6 +141,8 @@ struct ReduceSchedule {
   RowTeam team = {};
   int vector = 1;       ///< elements of an access: of the innermost reduced axis; column: of the innermost kept one
   bool peeled = false;  ///< CUDA: vectors begin at 16-byte boundaries; threads take the ends of a row as elements
+  bool staged = false;  ///< CUDA, thread and warp: the rows of a block, which lie one behind the other, come to shared
+                        ///< memory and leave it as one run (codegen/analysis/staged_rows.h)
   Keep keep = {};
   Cut cut = {};
   CachePolicy cache = {};

@@ -11,6 +11,7 @@
 #include "codegen/analysis/row_shape.h"
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/shared_rows.h"
+#include "codegen/analysis/staged_rows.h"
 #include "codegen/analysis/tile_tests.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -143,6 +144,7 @@ Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, c
   if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 || schedule.peeled ||
       !std::holds_alternative<InRegisters>(schedule.keep))
     return "a row that is walked over is in the registers of a block or a warp";
+  if (schedule.staged) return "runs are of blocks that have rows once";
   if (blocks.blocks < 1 || blocks.stages < 0) return "blocks and stages are counted from one and nought";
   if (of_warp && blocks.bulk) return "bulk copies are of a block's row";
   if (warp_parts_bytes(kernel, schedule) > target.shared_memory_per_block)
@@ -188,6 +190,26 @@ Reason verify_vector(const ReduceSchedule& schedule, const Kernel& kernel) {
   return {};
 }
 
+Reason verify_staged(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
+  const RowShape shape = shape_of(kernel);
+  const RowMapping mapping = schedule.team.mapping;
+  if (target.sm < 80) return "there are asynchronous copies from sm_80 on";
+  if ((mapping != RowMapping::thread && mapping != RowMapping::warp) || schedule.peeled ||
+      !std::holds_alternative<WholeRows>(schedule.cut))
+    return "a block has whole rows in a run";
+  if (shape.kept == 0 || !shape.known || shape.length == 0) return "the rows of a run are of one length";
+  const auto* reread = std::get_if<Reread>(&schedule.keep);
+  if (reread != nullptr && (reread->online || reread->moments)) return "sweeps over a run share nothing";
+  const std::vector<StagedRun> runs = staged_runs(kernel);
+  if (runs.empty()) return "nothing lies in runs";
+  for (const StagedRun& run : runs)
+    if (rows_of_block(schedule) * shape.length * size_of(run.dtype) % 16 != 0)
+      return "the runs of all blocks are aligned to 16 bytes";
+  if (staged_bytes(kernel, schedule) > shared_row_room(kernel, schedule, target, 1))
+    return "the runs exceed the shared memory of a block";
+  return {};
+}
+
 Reason verify_cuda(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (Reason why = verify_team(schedule.team, target); !why.empty()) return why;
   if (Reason why = verify_vector(schedule, kernel); !why.empty()) return why;
@@ -197,6 +219,8 @@ Reason verify_cuda(const ReduceSchedule& schedule, const Kernel& kernel, const T
   if (walks) return verify_persistent(schedule, kernel, target);
   if (std::holds_alternative<Splits>(schedule.cut))
     if (Reason why = verify_splits(schedule, kernel); !why.empty()) return why;
+  if (schedule.staged)
+    if (Reason why = verify_staged(schedule, kernel, target); !why.empty()) return why;
   if (schedule.occupancy.most > 0 && schedule.team.mapping != RowMapping::block)
     return "blocks are held off a multiprocessor where a block has a row";
   return {};

@@ -250,6 +250,84 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
   }
 }
 
+// The rows of a block as one run, of `lanes` each, held or read again.
+Adjust as_runs(int threads, int lanes, bool held) {
+  return [=](Kernel& kernel) {
+    ReduceSchedule& schedule = reduce_schedule(kernel);
+    const std::int64_t length = kernel.axes.back().extent.constant();
+    schedule.staged = true;
+    schedule.peeled = false;
+    schedule.team = {.mapping = lanes == 1 ? RowMapping::thread : RowMapping::warp, .threads = threads};
+    if (lanes > 1) schedule.team.lanes = lanes;
+    while (length % schedule.vector != 0) schedule.vector /= 2;
+    schedule.keep = Reread{};
+    const auto elements = static_cast<int>((length / schedule.vector + lanes - 1) / lanes * schedule.vector);
+    if (held) schedule.keep = InRegisters{elements};
+  };
+}
+
+TEST(CudaReduceNumerics, ShortRowsOfEveryLengthComeAsRuns) {
+  for (int columns = 1; columns <= 40; columns += columns < 20 ? 1 : 3) {
+    const std::string shape = "[37, " + std::to_string(columns) + "]";
+    SCOPED_TRACE(shape);
+    const bool odd = columns % 2 != 0;
+    const CudaKernel run =
+        expect_right(std::string("graph g(x: ") + (odd ? "bf16" : "f32") + shape + ") { y = softmax(x); return y }", {},
+                     as_runs(32, odd ? 1 : 2, columns % 3 == 0));
+    EXPECT_GT(run.source.launch.shared_bytes, 0);
+    test::expect_compiles_for(run.source, {"sm_80", "sm_90a", "sm_120"});
+  }
+}
+
+TEST(CudaReduceNumerics, RunsOfEveryDType) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::u8, DType::f64, DType::i64})
+    for (const char* columns : {"7", "18"}) {
+      const std::string shape = std::string("[75, ") + columns + "]";
+      SCOPED_TRACE(std::string(name_of(dtype)) + shape);
+      expect_right(all_reductions(dtype, shape, ", axis=1"), {}, as_runs(64, 2, false));
+      const std::string text = "graph g(x: " + std::string(name_of(dtype)) + shape +
+                               ", b: " + std::string(name_of(dtype)) + "[" + columns +
+                               "]) {\n  y = sub(mul(x, b), max(x, axis=1, keepdims=true))\n  return y\n}";
+      expect_right(text, {}, as_runs(64, 1, true));
+      expect_right(text, {}, as_runs(32, 2, false));
+    }
+}
+
+// What is stored takes the place of what was loaded where no later sweep reads it, else one of its own.
+TEST(CudaReduceNumerics, RunsOfSeveralStreamsAndStores) {
+  const auto bytes = [](const std::string& text, int lanes, bool held, const Bindings& bindings = {}) {
+    SCOPED_TRACE(text);
+    const CudaKernel run = expect_right(text, bindings, as_runs(64, lanes, held));
+    test::expect_compiles_for(run.source, {"sm_80", "sm_90a", "sm_120"});
+    return run.source.launch.shared_bytes;
+  };
+  const std::string three =
+      "graph g(a: bf16[5, 23, 58], b: bf16[5, 23, 58]) {\n"
+      "  y = sub(b, mul(exp(a), sum(b, axis=2, keepdims=true)))\n  return y\n}";
+  EXPECT_EQ(bytes(three, 2, true), 32 * 58 * 4);
+  EXPECT_EQ(bytes(three, 1, false), 64 * 58 * 4);
+  EXPECT_EQ(bytes("graph g(x: f32[rows, 13]) { y = cast(softmax(x), dtype=f16); a = argmax(x, axis=1); return y, a }",
+                  1, false, {{"rows", 70}}),
+            64 * 13 * 6);
+  EXPECT_EQ(bytes("graph g(x: f32[rows, 13], r: f32[rows, 13], w: f32[13]) {\n"
+                  "  s = add(x, r)\n  y = rms_norm(s, w)\n  return s, y\n}",
+                  2, true, {{"rows", 33}}),
+            32 * 13 * 12);
+  EXPECT_EQ(bytes("graph g(x: f32[40, 3, 5], w: f32[3, 1]) {\n"
+                  "  y = sub(mul(x, w), mean(x, axis=[1, 2], keepdims=true))\n  return y\n}",
+                  1, false),
+            64 * 15 * 4);
+  EXPECT_EQ(bytes("graph g(x: u8[100, 9]) { y = max(x, axis=1); return y }", 1, false), 64 * 9);
+}
+
+// A tensor that rows share, and one that lies across, are read where they are.
+TEST(CudaReduceNumerics, RunsBesideWhatLiesElsewhere) {
+  expect_right(
+      "graph g(x: f32[6, 11, 9], m: f32[11, 9], t: f32[9, 6, 11]) {\n"
+      "  y = softmax(add(add(x, m), transpose(t, perm=[1, 2, 0])))\n  return y\n}",
+      {}, as_runs(32, 1, true));
+}
+
 TEST(CudaReduceNumerics, RowsInSharedMemory) {
   const auto shared = [](int elements, int in_shared, int cluster) {
     return [=](Kernel& kernel) {

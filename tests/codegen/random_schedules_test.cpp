@@ -28,7 +28,8 @@ std::uint64_t setting(const char* name, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
-// Kernels that random graphs seldom have: rows in shared memory, blocks that walk over rows, tiles, one long sum.
+// Kernels that random graphs seldom have: rows in shared memory, many short ones, blocks that walk over rows, tiles,
+// one long sum.
 constexpr std::array kSeldom = {"graph g(x: bf16[4096, 32768]) { y = softmax(x); return y }",
                                 "graph g(x: bf16[4096, 4099], s: bf16[4099]) { y = rms_norm(x, s); return y }",
                                 R"(graph g(x: bf16[8192, 1024], d: bf16[8192, 1024], w: f32[1024]) {
@@ -44,6 +45,7 @@ constexpr std::array kSeldom = {"graph g(x: bf16[4096, 32768]) { y = softmax(x);
   return sub(d, mul(x, a)), sum(mul(d, x), axis=0)
 })",
                                 "graph g(x: bf16[m, n], b: bf16[m]) { y = add(transpose(x), b); return y }",
+                                "graph g(x: bf16[65536, 13], w: bf16[13]) { y = layer_norm(x, w); return y }",
                                 "graph g(x: f32[4096, 4096]) { y = exp(transpose(x)); return y }",
                                 "graph g(x: f32[16777216]) { y = sum(x); return y }"};
 
@@ -69,8 +71,9 @@ std::optional<Kernel> random_kernel(std::uint64_t seed, const Target& target, st
 // What is counted of the schedules that were accepted.
 std::string kind_of(const Schedule& schedule) {
   if (const auto* reduce = std::get_if<ReduceSchedule>(&schedule))
-    return fmt::format("reduce {} {} {}{}", kRowMappings[static_cast<std::size_t>(reduce->team.mapping)],
-                       kKeeps[reduce->keep.index()], kCuts[reduce->cut.index()], reduce->peeled ? " peeled" : "");
+    return fmt::format("reduce {} {} {}{}{}", kRowMappings[static_cast<std::size_t>(reduce->team.mapping)],
+                       kKeeps[reduce->keep.index()], kCuts[reduce->cut.index()], reduce->peeled ? " peeled" : "",
+                       reduce->staged ? " staged" : "");
   if (const auto* map = std::get_if<MapSchedule>(&schedule))
     return fmt::format("map{}{}{}", map->tile ? " tile" : "", map->flat ? " flat" : "", map->spread ? " spread" : "");
   return print(schedule).substr(0, print(schedule).find(' '));

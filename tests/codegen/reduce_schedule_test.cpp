@@ -119,13 +119,32 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   const auto sum = [](std::int64_t rows, int columns) {
     return chosen(fmt::format("x: f32[{}, {}]) {{ y = sum(x, axis=1)", rows, columns));
   };
-  EXPECT_EQ(sum(10'000'000, 3), "reduce team=thread threads=512 vector=1 unroll=2");
+  EXPECT_EQ(sum(10'000'000, 3), "reduce team=thread threads=512 vector=1 staged");
   EXPECT_EQ(sum(1'000'000, 10), "reduce team=warp threads=512 lanes=2 vector=2 unroll=2 streaming_loads");
-  EXPECT_EQ(sum(1'000'000, 17), "reduce team=warp threads=512 lanes=4 vector=1 unroll=4");
+  EXPECT_EQ(sum(1'000'000, 17), "reduce team=thread threads=128 vector=1 staged");
   EXPECT_EQ(sum(1'000'000, 64), "reduce team=warp threads=128 lanes=4 vector=4 unroll=4 streaming_loads");
   EXPECT_EQ(sum(1000, 64), "reduce team=warp threads=128 lanes=16 vector=4") << "or they were too few blocks";
   EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
             "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16 keep_reads");
+}
+
+// A thread reads and writes its row in shared memory; as few lanes share one as have room for it there, and in
+// registers where it is read again.
+TEST(ReduceSchedule, ShortRowsOfNarrowVectorsAreRunsOfABlock) {
+  EXPECT_EQ(chosen("x: bf16[12060416, 13], w: bf16[13]) { y = layer_norm(x, w)"),
+            "reduce team=thread threads=128 vector=1 staged keep=registers elements=13 keep_reads");
+  EXPECT_EQ(
+      chosen("x: bf16[1000000, 58], a: bf16[1000000, 58]) { y = sub(x, mul(exp(a), sum(x, axis=1, keepdims=true)))"),
+      "reduce team=warp threads=128 lanes=2 vector=2 staged keep=registers elements=30 keep_reads");
+  EXPECT_EQ(chosen("x: f32[1000000, 59]) { y = softmax(x)"),
+            "reduce team=warp threads=128 lanes=2 vector=1 staged keep=registers elements=30 keep_reads");
+  EXPECT_EQ(chosen("x: bf16[1000000, 99]) { y = sum(x, axis=1)"), "reduce team=thread threads=128 vector=1 staged");
+  EXPECT_EQ(chosen("x: u8[6000000, 31]) { y = argmax(x, axis=1)"), "reduce team=thread threads=256 vector=1 staged");
+  for (const char* other : {"x: f32[1000000, 14]) { y = softmax(x)", "x: bf16[1000000, 2]) { y = softmax(x)",
+                            "x: bf16[1000, 13]) { y = softmax(x)", "x: f32[1000000, 129]) { y = softmax(x)"})
+    EXPECT_EQ(chosen(other).find("staged"), std::string::npos) << other;
+  EXPECT_EQ(chosen("x: f32[1000000, 13]) { y = softmax(x)", "sm_75").find("staged"), std::string::npos)
+      << "there are no asynchronous copies";
 }
 
 // Norms, whose weights take registers beside the row's, have fewer elements a thread; a warp has 32 at most.

@@ -1,6 +1,7 @@
 // Writes one Reduce kernel whose rows are shared by the threads of a team. reduce.cpp has the sweeps, shared_sweep.cpp
 // what shares one with a reduction that it depends on, persistent.cpp the blocks that walk over many rows, ring.cpp the
-// rows that these have in flight, held.cpp what a row keeps from one sweep to the next.
+// rows that these have in flight, held.cpp what a row keeps from one sweep to the next, staged.cpp the runs of short
+// rows.
 #pragma once
 
 #include <string>
@@ -9,6 +10,7 @@
 #include "codegen/analysis/held.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/read_once.h"
+#include "codegen/analysis/staged_rows.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/points.h"
@@ -19,7 +21,8 @@ namespace tenon::codegen::cuda {
 
 class ReduceEmitter {
  public:
-  ReduceEmitter(const Kernel& kernel, const Target& target);
+  /// `kernel` is `whole`, with_staged_rows where the schedule stages them.
+  ReduceEmitter(const Kernel& kernel, const Kernel& whole, const Target& target);
   Source emit();
 
  private:
@@ -115,7 +118,17 @@ class ReduceEmitter {
   void emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place);
   void emit_shared_points(Points points);
 
+  // ---- rows as runs in shared memory (staged.cpp) ----
+
+  std::int64_t elements_of_block() const;
+  std::string run_in_memory(int operand) const;
+  // Brings the block's rows and waits for them; "row_in0" points to the thread's own.
+  void bring_rows();
+  // Stores those that were written, when all threads have.
+  void take_rows();
+
   const Kernel& kernel_;
+  const Kernel& whole_;  // as it was lowered
   const Target& target_;
   Rows rows_;
   const ReduceSchedule& schedule_;
@@ -124,8 +137,9 @@ class ReduceEmitter {
   const Access* peeled_ =
       schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
   std::vector<Held> held_;
-  std::vector<InstrId> shared_;            // held loads whose first vectors are in shared memory
-  std::vector<InstrId> edges_;             // loads of the edge, in e<id>
+  std::vector<InstrId> shared_;  // held loads whose first vectors are in shared memory
+  std::vector<InstrId> edges_;   // loads of the edge, in e<id>
+  std::vector<StagedRun> runs_;
   std::vector<InstrId> waiting_, copied_;  // loads of rows in flight: in registers, and in the ring
   Lanes lanes_;
   CacheHints cache_;

@@ -19,11 +19,23 @@
 
 namespace tenon::codegen::cuda {
 
-ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Target& target)
-    : kernel_(kernel), target_(target), rows_(kernel), schedule_(rows_.schedule), team_(team_of(schedule_)) {
+ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Kernel& whole, const Target& target)
+    : kernel_(kernel),
+      whole_(whole),
+      target_(target),
+      rows_(kernel),
+      schedule_(rows_.schedule),
+      team_(team_of(schedule_)) {
   lanes_ = {.axis = static_cast<int>(kernel.axes.size()) - 1, .vector = schedule_.vector, .peeled = peeled_};
   cache_ = {.streaming_stores = schedule_.cache.streaming, .streamed = streamed_loads(kernel, schedule_)};
   if (schedule_.cache.keep_reads) cache_.kept = loads_read_once(kernel);
+  if (schedule_.staged) {
+    const auto is_near = [&](InstrId id) { return is_staged(whole, whole.instr(id).access); };
+    runs_ = staged_runs(whole);
+    cache_.streaming_stores = false;
+    std::erase_if(cache_.streamed, is_near);
+    std::erase_if(cache_.kept, is_near);
+  }
   if (!holds_rows(schedule_)) return;
   held_ = held_values(kernel, rows_.rounds);
   rows_.rounds = with_held(kernel, rows_.rounds, held_);
@@ -37,6 +49,7 @@ Source ReduceEmitter::emit() {
   emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
   if (!shared_.empty()) copy_row();
+  if (schedule_.staged) bring_rows();
   if (holds_rows(schedule_) && walk_.chunks() > 0) emit_held();
   if (peeled_ != nullptr) emit_edge_loads();
   if (!shared_.empty()) out_.line("wait_copies<0>();");
@@ -48,12 +61,16 @@ Source ReduceEmitter::emit() {
   if (split) return finish(kernel_, out_, launch, target_, finisher(rows_, target_), schedule_.occupancy.least);
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
+  if (schedule_.staged) {
+    take_rows();
+    launch.shared_bytes = static_cast<int>(staged_bytes(whole_, schedule_));
+  }
   if (schedule_.team.cluster > 1) out_.line("meet_cluster();");  // the others may still read this block's results
   if (!shared_.empty()) launch.shared_bytes = static_cast<int>(shared_row_bytes(kernel_, schedule_));
   if (schedule_.occupancy.most > 0)
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
-  return finish(kernel_, out_, launch, target_, schedule_.occupancy.least);
+  return finish(whole_, out_, launch, target_, schedule_.occupancy.least);
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {
@@ -200,7 +217,8 @@ Source emit_reduce(const Kernel& kernel, const Target& target) {
                                                                                                : Rows(kernel).kept),
         "a reduction of a Reduce kernel combines all reduced axes, or all kept ones");
   const auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
-  if (schedule.team.mapping != RowMapping::column) return ReduceEmitter(kernel, target).emit();
+  if (schedule.staged) return ReduceEmitter(with_staged_rows(kernel), kernel, target).emit();
+  if (schedule.team.mapping != RowMapping::column) return ReduceEmitter(kernel, kernel, target).emit();
   return schedule.peeled ? emit_peeled_columns(kernel, target) : emit_columns(kernel, target);
 }
 

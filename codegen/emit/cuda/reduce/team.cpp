@@ -21,11 +21,6 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
   return scratch_parts(rows, rows.count, parts_of(rows.schedule), slot, type);
 }
 
-// Whether a thread beyond the last row has returned, since nobody waits for it.
-bool has_returned(const Rows& rows, const Team& team) {
-  return team.size == 1 && persistent_blocks(rows.schedule) == nullptr;
-}
-
 constexpr int kFinishingThreads = 256;  // of a block
 
 Team finishing_team(const Rows& rows) {
@@ -35,9 +30,7 @@ Team finishing_team(const Rows& rows) {
   return team_of(schedule);
 }
 
-}  // namespace
-
-Team team_of(const ReduceSchedule& s) {
+Team team_by_mapping(const ReduceSchedule& s) {
   switch (s.team.mapping) {
     case RowMapping::thread: return {s.team.threads, 1, 1, "threadIdx.x", "0", ""};
     case RowMapping::warp:
@@ -66,6 +59,14 @@ Team team_of(const ReduceSchedule& s) {
                                                : fmt::format("reduce_columns<{}, {}>", s.team.columns, s.team.threads)};
   }
   return {};
+}
+
+}  // namespace
+
+Team team_of(const ReduceSchedule& schedule) {
+  Team team = team_by_mapping(schedule);
+  team.stays = team.size > 1 || schedule.staged || persistent_blocks(schedule) != nullptr;
+  return team;
 }
 
 Rows::Rows(const Kernel& the_kernel)
@@ -103,7 +104,7 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
                          : fmt::format("({} * {} + {}) * {}", row, team.rows / team.each, team.row, team.each);
   if (whole_blocks(rows, team)) {
     if (rows.kept > 0) out.line(fmt::format("const {} row = {};", type, row));
-  } else if (team.size == 1) {
+  } else if (!team.stays) {
     out.line(fmt::format("const {} row = {};", type, row));
     out.line(fmt::format("if (row >= {}) return;", count));
   } else {
@@ -124,11 +125,11 @@ void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::stri
 }
 
 std::string element_condition(const Rows& rows, const Team& team) {
-  return has_returned(rows, team) || whole_blocks(rows, team) ? "" : "inside";
+  return !team.stays || whole_blocks(rows, team) ? "" : "inside";
 }
 
 std::string row_condition(const Rows& rows, const Team& team) {
-  if (has_returned(rows, team)) return "";
+  if (team.size == 1) return element_condition(rows, team);
   return whole_blocks(rows, team) ? "member == 0" : "member == 0 && inside";
 }
 

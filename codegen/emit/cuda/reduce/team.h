@@ -22,6 +22,7 @@ struct Team {
   std::string row;      ///< the number of this thread's rows within the block, in units of `each`
   std::string member;   ///< this thread's place in its row's team
   std::string collect;  ///< the prelude's collective, "" when the team is one thread
+  bool stays = true;    ///< a thread beyond the last row: it takes part in collectives and barriers
 };
 
 Team team_of(const ReduceSchedule& schedule);
@@ -42,15 +43,15 @@ struct Rows {
 };
 
 /// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
-/// row take part in collectives: they work on the last row again, and `inside` is false.
+/// row that stay work on the last row again, and `inside` is false.
 void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int cluster = 1);
 /// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`; it has
 /// whole multiples of `step` elements.
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
 /// Whether no thread lies beyond the last row: the rows fill whole blocks or, where blocks walk over rows, whole warps.
 bool whole_blocks(const Rows& rows, const Team& team);
-/// When a thread stores elements of its row: "inside", or empty for always. A thread that has a row alone always does:
-/// one beyond the last row has returned.
+/// When a thread stores elements of its row: "inside", or empty for always: where none is beyond the last
+/// row, or those that are have returned.
 std::string element_condition(const Rows& rows, const Team& team);
 /// When a thread stores what there is once for each row: "member == 0 && inside".
 std::string row_condition(const Rows& rows, const Team& team);

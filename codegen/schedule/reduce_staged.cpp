@@ -1,0 +1,80 @@
+// Heuristics for short rows that no wide vector divides: threads would load them in pieces of 2 or 4 bytes, many rows
+// apart. A block takes its rows as one run instead (ReduceSchedule::staged).
+#include <algorithm>
+
+#include "codegen/analysis/row_shape.h"
+#include "codegen/analysis/staged_rows.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr std::int64_t kLongest = 128;  // elements; longer rows are pieces of memory as a warp reads them
+constexpr int kShortestVectors = 3;     // one or two vectors of a thread are read as they lie
+constexpr int kWide = 8;                // bytes of a vector that lanes load well
+constexpr int kThreads = 128;           // of a block, at first
+constexpr int kMostThreads = 512;
+constexpr int kMostLanes = 8;
+constexpr int kResident = 1024;                  // threads of a multiprocessor that have room for their rows
+constexpr std::int64_t kBytesOfBlock = 6 << 10;  // read and written, which take longer than to launch a block
+constexpr int kBlocks = 4;                       // of a multiprocessor
+constexpr int kMostHeld = 32;                    // elements of a thread in registers
+
+// Bytes of a vector along the rows, of the widest stream.
+std::int64_t widest_vector(const Kernel& kernel, int vector) {
+  std::int64_t widest = 1;
+  for (const Instr* load : row_streams(kernel)) widest = std::max(widest, element_bytes(kernel, load->access));
+  return vector * widest;
+}
+
+// Whether there are loads that every element of every row has of its own, and all of them lie in runs.
+bool streams_lie_in_runs(const Kernel& kernel) {
+  const std::uint64_t all = (std::uint64_t{1} << kernel.axes.size()) - 1;
+  std::size_t staged = 0, others = 0;
+  for (const Instr* load : row_streams(kernel))
+    if (load->depends == all) ++(is_staged(kernel, load->access) ? staged : others);
+  return staged > 0 && others == 0;
+}
+
+int vector_of(const Kernel& kernel) {
+  return power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest_of(kernel)), kernel.symbols);
+}
+
+}  // namespace
+
+std::optional<ReduceSchedule> staged_rows(const Kernel& kernel, const Target& target, int threads, int lanes) {
+  const RowShape shape = shape_of(kernel);
+  ReduceSchedule schedule;
+  schedule.staged = true;
+  schedule.team.mapping = lanes == 1 ? RowMapping::thread : RowMapping::warp;
+  schedule.team.threads = threads;
+  if (lanes > 1) schedule.team.lanes = lanes;
+  schedule.vector = vector_of(kernel);
+  if (rereads(kernel)) hold_row(schedule, kernel, shape, kMostHeld);
+  return verify(schedule, kernel, target).empty() ? std::optional(schedule) : std::nullopt;
+}
+
+std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& target) {
+  const RowShape shape = shape_of(kernel);
+  if (!target.may.hold_rows || !shape.known || shape.length > kLongest) return std::nullopt;
+  const int vector = vector_of(kernel);
+  if (shape.length < std::int64_t{kShortestVectors} * vector || widest_vector(kernel, vector) >= kWide ||
+      !streams_lie_in_runs(kernel))
+    return std::nullopt;
+  const std::int64_t row_bytes = shape.length * staged_element_bytes(kernel);
+  const auto enough = [&](int threads, int lanes) {
+    return shape.rows / (threads / lanes) >= std::int64_t{kBlocks} * target.multiprocessors;
+  };
+  // As few lanes as leave a multiprocessor room for threads, and hold what is read again.
+  const std::int64_t most_held = rereads(kernel) ? kMostHeld : shape.length;
+  int lanes = 1, threads = kThreads;
+  while (lanes < kMostLanes && (kResident * row_bytes > lanes * std::int64_t{target.shared_memory_per_multiprocessor} ||
+                                shape.length > lanes * most_held))
+    lanes *= 2;
+  const std::int64_t moved = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
+  while (threads < kMostThreads && threads / lanes * moved < kBytesOfBlock && enough(2 * threads, lanes)) threads *= 2;
+  return enough(threads, lanes) ? staged_rows(kernel, target, threads, lanes) : std::nullopt;
+}
+
+}  // namespace tenon::codegen
