@@ -1,5 +1,5 @@
-// Runs of memory that a block brings to shared memory and takes from there, as vectors of 16 bytes spread over its threads.
-// Both ends are aligned to 16 bytes, and a whole run is a multiple of them.
+// Runs of memory that a block brings to shared memory and takes from there, as vectors of 16 bytes spread over its
+// threads. Both ends are aligned to 16 bytes, and a whole run is a multiple of them.
 
 //@ for_each_vector
 // Calls vector(i) for this thread's vectors of the first `count` of at most `most` elements, and element(i) for what is
@@ -25,8 +25,8 @@ __device__ __forceinline__ void for_each_vector(int count, Vector vector, Elemen
 }
 
 //@ stage_run
-// Asks for elements at `from`: asynchronous copies, and the last few by themselves. `kept`: the second-level cache is to
-// keep their lines.
+// Asks for elements at `from`: asynchronous copies, and the last few by themselves. `kept`: the second-level cache is
+// to keep their lines.
 template <int threads, int most, bool kept, class T>
 __device__ __forceinline__ void stage_run(T* to, const T* from, int count) {
   for_each_vector<16 / (int)sizeof(T), threads, most>(
