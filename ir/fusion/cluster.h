@@ -2,6 +2,7 @@
 // judged in time O(rank * operands) and never by looking at its nodes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +55,10 @@ struct Cluster {
   bool persistent = false;          ///< one block (or cluster) has a row, whatever is needed of it again
   bool random = false;
   ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it
+  // contract, of its operands as bits (1: the first, 2: the second):
+  unsigned boxed = 0;                        ///< those that boxes would bring if they were in memory (feeds.h)
+  unsigned computed = 0;                     ///< those that are computed on their way in
+  std::array<double, 4> shares{1, 1, 1, 1};  ///< by `computed`: of the products, those that masks of positions leave
   Attention attention;
 
   const Read* find_read(ValueId value) const;
@@ -61,6 +66,7 @@ struct Cluster {
   bool holds_contraction() const {
     return kernel_class == KernelClass::contract || kernel_class == KernelClass::attend;
   }
+  double share() const { return shares[computed]; }
 };
 
 /// The facts of a graph that every step of the planner asks for.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "ir/fusion/cluster.h"
+#include "ir/fusion/feeds.h"
 #include "ir/fusion/long_rows.h"
 #include "ir/fusion/roofline.h"
 
@@ -168,7 +169,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   estimate.memory_us =
       (needs_rows_again(cluster) ? rows_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s)) +
       scattered_us(context, cluster);
-  estimate.compute_us = arithmetic_us(cost, estimate);
+  estimate.compute_us = std::max(arithmetic_us(cost, estimate), feed_us(context, cluster));
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);
   return estimate;
@@ -213,6 +214,7 @@ CostModel cpu_cost_model(int cores) {
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded
   cost.tile_tests = false;
+  cost.fed_elements_ns = 0;
   cost.online = cost.moments = false;  // where elements are stored, or several threads share a row
   cost.attend_extent = 0;
   cost.threads = count * kLanes;

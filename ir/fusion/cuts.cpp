@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/fusion/feeds.h"
 #include "ir/fusion/memory.h"
 
 namespace tenon::ir::fusion {
@@ -33,6 +34,11 @@ Verdict unmerged(const Context& context, const Partition& partition, Order& orde
             fmt::format("together they would take {:.1f} us, apart {:.1f} us, but the planner looks at {} "
                         "readers and {} siblings of each at most",
                         together, apart, context.options.max_readers, context.options.max_siblings)};
+  if (feed_us(context, merged) > feed_us(context, b))
+    return {Rule::prologue_fed,
+            fmt::format("together they are predicted to take {:.1f} us, apart {:.1f} us: threads would "
+                        "compute the operand again for every tile, and boxes bring it where it is stored",
+                        together, apart)};
   std::string why = "work would be repeated";
   if (needs_rows_again(merged) && !needs_rows_again(a) && !needs_rows_again(b))
     why = fmt::format("{:.0f} rows would keep only as many blocks busy",

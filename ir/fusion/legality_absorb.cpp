@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "ir/fusion/feeds.h"
 #include "ir/fusion/legality.h"
 
 namespace tenon::ir::fusion {
@@ -68,6 +69,9 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.shares = consumer.shares;
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
+  merged.boxed = consumer.boxed;
+  merged.computed = consumer.computed;
+  merged.shares = consumer.shares;
   merged.slots = consumer.slots;
   merged.mask_slots = consumer.mask_slots;
   merged.flops = consumer.flops;
@@ -92,6 +96,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
         if (Verdict verdict = check_prologue(context, producer, read.value, elsewhere(read.value)); !verdict.legal())
           return verdict;
         if (!is_of_columns(consumer, layout)) merged.paired = -1;  // what is computed here is no operand in memory
+        if (merged.kernel_class == KernelClass::contract) compute_operand(merged, layout);
       }
       AxisMap map = align(layout, made->layout, producer.domain);
       for (int axis = 0; axis < producer.domain.rank(); ++axis)  // what does not map is computed at other elements

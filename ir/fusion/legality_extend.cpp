@@ -209,6 +209,9 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.tensor_flops = host.tensor_flops + guest.tensor_flops;
   merged.lane_flops = host.lane_flops + guest.lane_flops;
   merged.paired = guest.holds_contraction() ? -1 : host.paired;
+  merged.boxed = host.boxed & (guest.holds_contraction() ? guest.boxed : host.boxed);
+  merged.computed = host.computed | guest.computed;
+  merged.shares = host.shares;
   merged.random = host.random || guest.random;
   merged.node_count = host.node_count + guest.node_count;
   merged.depth = host.depth + guest.depth;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/fusion/concats.h"
+#include "ir/fusion/feeds.h"
 #include "ir/fusion/finish.h"
 #include "ir/fusion/long_rows.h"
 #include "ir/fusion/memory.h"
@@ -124,6 +125,7 @@ Plan cut(const Graph& graph, const PlanOptions& options, const Without& without,
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(context, !without.wide, products.parts);
   found.apart_gain = attention.apart_gain;
+  if (options.fuse) price_cloned_operands(context, attention);
   if (options.cost.tile_tests) find_tile_masks(context, attention);
   Partition partition = make_partition(context, seed_clusters(context, attention));
   if (options.fuse) {

@@ -76,12 +76,14 @@ struct CostModel {
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
   double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
-  bool paired_products = true;      ///< whether kernels multiply the same rows by two matrices at once
-  bool tile_tests = true;           ///< whether attention kernels ask masks of whole tiles of keys
-  bool product_bounds = true;       ///< whether products skip what masks of positions hide
-  bool online = true;               ///< whether kernels take a maximum and the sum that it shifts in one sweep
-  bool moments = true;              ///< and a mean and the squares around it
-  double lane_tflops = 35;          ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
+  double fed_elements_ns = 4;      ///< of a product's operand that threads of a multiprocessor compute on its way in, a
+                                   ///< nanosecond; 0: threads bring all operands, as there are no boxes
+  bool paired_products = true;     ///< whether kernels multiply the same rows by two matrices at once
+  bool tile_tests = true;          ///< whether attention kernels ask masks of whole tiles of keys
+  bool product_bounds = true;      ///< whether products skip what masks of positions hide
+  bool online = true;              ///< whether kernels take a maximum and the sum that it shifts in one sweep
+  bool moments = true;             ///< and a mean and the squares around it
+  double lane_tflops = 35;         ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
   double attend_extent = 256;      ///< depth and width up to which tensor cores take an attention; 0: there is no limit
   double attend_columns = 128;     ///< of values of 4 bytes that plain lanes mix at once; scores are computed for each
   double attend_rows = 64;         ///< queries of a tile of theirs, which takes as long with fewer

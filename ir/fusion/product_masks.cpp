@@ -196,23 +196,29 @@ std::optional<ProductMask> result_mask(const Context& context, NodeId matmul) {
   return std::nullopt;
 }
 
-double multiplied_share(const Context& context, NodeId matmul) {
+std::array<double, 4> multiplied_shares(const Context& context, NodeId matmul) {
   const Graph& graph = context.graph;
   const Node& node = graph.node(matmul);
   const ValueId a = node.operands[0], b = node.operands[1], result = node.results[0];
   for (const ValueId value : {a, b, result})
-    if (graph.type(value).shape.size() < 2) return 1;
+    if (graph.type(value).shape.size() < 2) return {1, 1, 1, 1};
   std::size_t left = kMostUsers;
   const Masks of_result = masks_behind(context, result, left), of_a = zero_masks(graph, a), of_b = zero_masks(graph, b);
-  if (of_result.empty() && of_a.empty() && of_b.empty()) return 1;
+  if (of_result.empty() && of_a.empty() && of_b.empty()) return {1, 1, 1, 1};
   const Grid results = open(context, of_result, result), rows = open(context, of_a, a),
              columns = open(context, of_b, b);
-  double multiplied = 0;
-  for (std::size_t i = 0; i < kGrid; ++i)
-    for (std::size_t j = 0; j < kGrid; ++j)
-      for (std::size_t q = 0; q < kGrid && results[i][j]; ++q) multiplied += rows[i][q] && columns[q][j] ? 1 : 0;
   constexpr double kAll = kGrid * kGrid * kGrid;
-  return std::max(1.0, multiplied) / kAll;
+  std::array<double, 4> shares;
+  for (const unsigned computed : {0U, 1U, 2U, 3U}) {
+    const bool all_rows = (computed & 1U) == 0, all_columns = (computed & 2U) == 0;
+    double multiplied = 0;
+    for (std::size_t i = 0; i < kGrid; ++i)
+      for (std::size_t j = 0; j < kGrid; ++j)
+        for (std::size_t q = 0; q < kGrid && results[i][j]; ++q)
+          multiplied += (all_rows || rows[i][q]) && (all_columns || columns[q][j]) ? 1 : 0;
+    shares[computed] = std::max(1.0, multiplied) / kAll;
+  }
+  return shares;
 }
 
 }  // namespace tenon::ir::fusion

@@ -2,6 +2,7 @@
 // codegen/analysis/product_bounds.h finds bounds in a kernel, and counted at a grid of positions.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "ir/fusion/cluster.h"
@@ -18,7 +19,8 @@ struct ProductMask {
 std::optional<ProductMask> result_mask(const Context& context, NodeId matmul);
 
 /// Of the products of a matmul, those that are left where comparisons of positions select something else than its
-/// result, or make an operand 0. 1 without such masks.
-double multiplied_share(const Context& context, NodeId matmul);
+/// result, or make an operand 0, where that is computed on its way in: by these operands, as bits (1: the first, 2: the
+/// second). 1 without such masks.
+std::array<double, 4> multiplied_shares(const Context& context, NodeId matmul);
 
 }  // namespace tenon::ir::fusion

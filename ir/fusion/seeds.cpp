@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/fusion/product_masks.h"
+#include "ir/fusion/feeds.h"
 #include "ir/fusion/wide_attention.h"
 #include "ir/graph/build.h"
 #include "ir/graph/check.h"
@@ -72,10 +72,10 @@ double slots_of(const Context& context, const Node& node) {
 void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   if (kind_of(node.op) != Kind::contract) return;
   const Graph& graph = context.graph;
-  const bool bounded = context.options.cost.product_bounds && cluster.kernel_class == KernelClass::contract;
+  if (cluster.kernel_class == KernelClass::contract)
+    find_feeds(context, graph.value(node.results[0]).producer, cluster);
   const double flops = 2 * context.count[static_cast<std::size_t>(node.results[0])] *
-                       context.extent(graph.type(node.operands[0]).shape.back()) *
-                       (bounded ? multiplied_share(context, graph.value(node.results[0]).producer) : 1);
+                       context.extent(graph.type(node.operands[0]).shape.back()) * cluster.share();
   const DType a = graph.type(node.operands[0]).dtype, b = graph.type(node.operands[1]).dtype;
   const ContractionElement element =
       contraction_element(a, b, graph.type(node.results[0]).dtype, node.attrs.get_or<bool>("tf32", false),

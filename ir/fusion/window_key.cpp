@@ -95,6 +95,9 @@ class WindowKey {
     for (const bool fact : {cluster.persistent, cluster.random}) number(fact);
     number(static_cast<int>(cluster.shares));
     value(cluster.paired);
+    number(cluster.boxed);
+    number(cluster.computed);
+    for (const double share : cluster.shares) number(share);
   }
 
   const Context& context_;

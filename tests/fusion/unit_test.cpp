@@ -309,6 +309,7 @@ TEST(Estimates, AMaskIsPricedAsItIsComputed) {
 
 TEST(Estimates, AProductIsPricedForWhatMasksOfPositionsLeave) {
   PlanOptions options;
+  options.cost.fed_elements_ns = 0;  // operands are computed in the product
   const auto share = [&](const std::string& body) {
     const Plan plan = make_plan(parse("graph g(a: bf16[1024, 1024], b: bf16[1024, 1024], c: bf16[1024, 1024]) {\n"
                                       "  i = iota(shape=[1024, 1024], axis=0)\n"
@@ -328,6 +329,40 @@ TEST(Estimates, AProductIsPricedForWhatMasksOfPositionsLeave) {
   EXPECT_EQ(share("y = mul(cast(greater_equal(i, j), dtype=bf16), matmul(a, b)); return y"), 1);
   options.cost.product_bounds = false;
   EXPECT_EQ(share("y = where(greater_equal(i, j), matmul(a, b), 0); return y"), 1);
+}
+
+// A mask that is in memory, with the operand that it selects, bounds no product.
+TEST(Estimates, AStoredOperandIsMultipliedWhole) {
+  const Plan plan = make_plan(parse(R"(
+    graph g(a: bf16[1024, 1024], b: bf16[1024, 1024]) {
+      lower = where(greater_equal(iota(shape=[1024, 1024], axis=0), iota(shape=[1024, 1024], axis=1)), a, 0)
+      y = matmul(lower, b)
+      return y, lower
+    })"));
+  ASSERT_EQ(plan.groups.size(), 2U) << print(plan);
+  EXPECT_EQ(plan.groups.back().estimate.tensor_flops, 0x1p31);
+}
+
+TEST(Estimates, AnOperandIsComputedInItsProductWhereThreadsBringItInTime) {
+  PlanOptions options;
+  const auto kernels = [&](const char* inputs, const char* product) {
+    return make_plan(parse(fmt::format("graph g({}) {{\n  y = {}\n  return y\n}}\n", inputs, product)), options)
+        .groups.size();
+  };
+  const char* const weights = "x: bf16[1024, 1024], w: i8[1024, 1024]";
+  const char* const dequantised = "linear(x, cast(w, dtype=bf16))";
+  options.cost.fed_elements_ns = 0.01;
+  EXPECT_EQ(kernels(weights, dequantised), 2U);
+  EXPECT_EQ(kernels("x: bf16[8, 128, 1024], w: i8[1024, 1024]", dequantised), 2U) << "rows of all batches";
+  EXPECT_EQ(kernels("x: bf16[1024, 1024], w: bf16[1024, 1024]", "matmul(x, relu(w))"), 2U);
+  EXPECT_EQ(kernels("x: bf16[1024, 1024], w: bf16[1024, 1023]", "matmul(x, relu(w))"), 1U) << "no box brings odd rows";
+  EXPECT_EQ(kernels("x: f32[1024, 1024], w: f32[1024, 1024]", "matmul(x, relu(w))"), 1U) << "nor f32";
+  EXPECT_EQ(kernels("x: bf16[8, 1, 1024], w: i8[1024, 1024]", dequantised), 1U) << "8 rows";
+  EXPECT_EQ(kernels("x: bf16[1024, 1024], w: bf16[1024, 16]", "matmul(relu(x), w)"), 1U) << "16 columns";
+  options.cost.fed_elements_ns = 1000;
+  EXPECT_EQ(kernels(weights, dequantised), 1U);
+  options.cost.fed_elements_ns = 0;
+  EXPECT_EQ(kernels(weights, dequantised), 1U) << "boxes bring nothing";
 }
 
 // p and q are maps of x that the planner computes in one kernel, though q is needed last.
