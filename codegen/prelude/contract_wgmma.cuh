@@ -1,8 +1,8 @@
 // The main loop of Contract kernels on sm_90a. Blocks stay and take tile after tile. Producers bring both operands into
 // shared memory, several steps ahead, and consumers, warpgroups of their own, multiply them from there into registers. One
-// thread asks for an operand that boxes describe; any other a warpgroup reads and writes as a box would lie. Blocks of a
-// cluster have neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of them.
-// Where masks bound a product (bounded_depth), tiles have a depth each.
+// thread asks for an operand that boxes describe; any other warpgroups read and write as boxes would lie (contract_fed.cuh).
+// Blocks of a cluster have neighbouring tiles along m and share what they read of b: each asks for a part of it, for all of
+// them. Where masks bound a product (bounded_depth), tiles have a depth each.
 
 //@ ring
 // A place among `stages`, and the parity of the phase that its barriers are in.
@@ -19,75 +19,6 @@ struct ring {
     stage = sum % stages, parity ^= sum / stages & 1;
   }
 };
-
-//@ boxed_tile
-// A tile as boxes bring it: lines of 64 elements of 16 bits, whose 16-byte pieces change places by the line's number.
-template <class T, int outer_size_, bool along_depth_>
-struct boxed_tile {
-  using element = T;
-  static constexpr int outer_size = outer_size_, depth_size = 128 / (int)sizeof(T), chunk = 16 / (int)sizeof(T);
-  static constexpr bool along_depth = along_depth_;
-
-  // Of element (outer, depth), in elements.
-  static __device__ __forceinline__ int offset(int outer, int depth) {
-    const int line = along_depth ? outer : outer / depth_size * depth_size + depth;
-    const int column = along_depth ? depth : outer % depth_size;
-    return line * depth_size + (column / chunk ^ line % 8) * chunk + column % chunk;
-  }
-};
-
-//@ divisor_up_to
-// The greatest divisor of `count` that is no more than `most`.
-__device__ constexpr int divisor_up_to(int count, int most) { return count % most == 0 ? most : divisor_up_to(count, most - 1); }
-
-//@ fill_boxed
-// `Tile` from row outer0 and depth0 on, by a warpgroup. Elements outside the limits become 0. Loads that pass through
-// registers are under way eight at a time, or fewer of more than 16 bytes or with long indices.
-template <class Tile, class Operand, class Index>
-__device__ __forceinline__ void fill_boxed(unsigned char* to, const Operand& source, int thread, Index outer0, Index depth0,
-                                           Index outer_limit, Index depth_limit) {
-  using T = typename Tile::element;
-  static_assert(Operand::along_depth == Tile::along_depth, "lines lie as they are read");
-  constexpr int vector = Operand::vector, per_line = (Operand::along_depth ? Tile::depth_size : Tile::outer_size) / vector;
-  constexpr int rounds = Tile::outer_size * Tile::depth_size / vector / 128;
-  constexpr int most = sizeof(Index) > 4 ? 4 : 8;  // addresses are in registers too
-  constexpr int batch = divisor_up_to(rounds, vector > 8 ? most * 8 / vector : most);
-  T* const tile = reinterpret_cast<T*>(to);
-#pragma unroll 1
-  for (int first = 0; first < rounds; first += batch) {
-    pack<T, vector> held[Operand::async ? 1 : batch];
-#pragma unroll
-    for (int i = 0; i < batch; ++i) {
-      const int slot = (first + i) * 128 + thread;
-      const int outer = Operand::along_depth ? slot / per_line : slot % per_line * vector;
-      const int depth = Operand::along_depth ? slot % per_line * vector : slot / per_line;
-      const bool inside = outer0 + outer < outer_limit && depth0 + depth < depth_limit;
-      if constexpr (Operand::async) {
-        copy_async<vector * (int)sizeof(T)>(tile + Tile::offset(outer, depth),
-                                            source.get(inside ? outer0 + outer : 0, inside ? depth0 + depth : 0), inside);
-      } else {
-        held[i] = inside ? source.get(outer0 + outer, depth0 + depth) : pack<T, vector>{};
-      }
-    }
-    if constexpr (!Operand::async) {
-#pragma unroll
-      for (int i = 0; i < batch; ++i) {
-        const int slot = (first + i) * 128 + thread;
-        const int outer = Operand::along_depth ? slot / per_line : slot % per_line * vector;
-        const int depth = Operand::along_depth ? slot % per_line * vector : slot / per_line;
-        constexpr int piece = vector < Tile::chunk ? vector : Tile::chunk;
-#pragma unroll
-        for (int j = 0; j < vector; j += piece) {
-          pack<T, piece> part;
-#pragma unroll
-          for (int e = 0; e < piece; ++e) part[e] = held[i][j + e];
-          store<piece, piece>(
-              tile + (Operand::along_depth ? Tile::offset(outer, depth + j) : Tile::offset(outer + j, depth)), part);
-        }
-      }
-    }
-  }
-}
 
 //@ wgmma_tiles
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
@@ -116,10 +47,13 @@ struct wgmma_tiles {
   static_assert(rows % 64 == 0 && columns % 32 == 0, "a warpgroup multiplies 64 rows");
 
   // Registers of a thread: all have the same at first, 65536 in all.
-  static constexpr bool many = blocks * (tile_n / 2) > 128;  // sums of a thread
+  static constexpr int sums = blocks * (tile_n / 2);  // of a thread
+  static constexpr bool many = sums > 128, early = threads && consumers == 2 ? sums <= 64 : !many;
+  static constexpr int beside_threads = producers == 2 ? 152 : consumers == 1 ? 216 : consumers == 2 ? 192 : 136;
   static constexpr int consumer_registers =
-      producers == 2 ? 152 : many ? 240 : consumers == 1 ? 216 : consumers == 2 ? 232 : 152;
-  static constexpr int producer_registers = producers == 2 ? 104 : many ? 24 : threads && consumers == 1 ? 152 : 40;
+      threads ? beside_threads : many ? 240 : consumers == 1 ? 216 : consumers == 2 ? 232 : 152;
+  static constexpr int producer_registers =
+      threads ? (consumers == 1 ? 152 : producers == 1 && consumers == 2 ? 120 : 104) : many ? 24 : 40;
 
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
@@ -359,9 +293,9 @@ __device__ __forceinline__ auto make_bounded_depth(DepthOf depth_of, RowsOf rows
 
 //@ contract_wgmma | contract_wgmma_bounded
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
-// elements along the depth, or of 64 elements across it. Of an operand that threads bring, the second argument is the
-// thread's number instead. multiply(sum, a, b, add) is one wgmma, which adds to the sums or
-// sets them. with_result(batch, use) calls use(out).
+// elements along the depth, or of 64 elements across it. An operand that threads bring is a fed_tile, or the like; of two,
+// load_a is both of them. multiply(sum, a, b, add) is one wgmma, which adds to the sums or sets them. with_result(batch,
+// use) calls use(out).
 //? contract_wgmma
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
 __device__ __forceinline__ void contract_wgmma(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
@@ -400,9 +334,10 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
   Index steps = 0, k0 = 0;  // of the tile at hand
   const auto find_depth = [&](const raster& tile) {
     const auto seen = bounds.of(tile);
-    const Index all_steps = (Index)(seen.end - seen.begin + (depth - 1)) / depth;
+    const Index begin = (Index)seen.begin / depth * depth;  // whole steps of a whole depth
+    const Index all_steps = seen.end > seen.begin ? ((Index)seen.end - begin + (depth - 1)) / depth : 0;
     const Index first_step = all_steps * part_of_depth / Tiles::parts;
-    steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = (Index)seen.begin + first_step * depth;
+    steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = begin + first_step * depth;
   };
   auto walk = bounds.walk(batches, tiles_m, tiles_n);
 //?
@@ -410,57 +345,103 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
   ring<stages> at;
   if (group >= consumers) {
     give_registers<Tiles::producer_registers>();
-    constexpr int producers = Tiles::producers, lag = Tiles::lag;
     const int thread = threadIdx.x % 128;
-    ring<stages> behind;  // the first step whose copies have not been told of
-    if (producers > 1) at.advance(group - consumers), behind.advance(group - consumers);
-    const auto tell = [&] {
-      publish_writes();
-      __syncwarp();
-      if (thread % 32 == 0) arrive(full + behind.stage);
-      behind.advance(producers);
+    // Waits for the stage at hand, and asks for the boxes of its step.
+    const auto claim = [&](u32 batch, Index m, Index n, Index k) {
+      unsigned char* const stage = shared + at.stage * Tiles::bytes;
+      wait_arrival(empty + at.stage, at.parity ^ 1);
+      if (Tiles::boxes && thread == 0) {
+        expect_bytes(full + at.stage, Tiles::boxed_bytes);
+        if constexpr (Tiles::boxes_a) load_a(stage, full + at.stage, batch, m, k);
+        if constexpr (Tiles::boxes_b) load_b(stage + Tiles::bytes_a, full + at.stage, batch, n, k);
+      }
+      return stage;
     };
-    int waiting = 0, whose = 0;
-    if (Tiles::threads || thread == 0) {
-      for (u32 number = blockIdx.x / shared_by; number < tiles; number += step) {
+    u32 number = blockIdx.x / shared_by;  // of the tile at hand
+    u32 batch = 0;
+    Index m0 = 0, n0 = 0;
+    const auto look = [&] {
 //? contract_wgmma
-        const raster tile = raster_of(number, tiles_m, tiles_n);
+      const raster tile = raster_of(number, tiles_m, tiles_n);
 //? contract_wgmma_bounded
-        const raster tile = walk.at(number);
-        find_depth(tile);
+      const raster tile = walk.at(number);
+      find_depth(tile);
 //?
-        const Index m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::columns;
-#pragma unroll 1
-        for (Index k = 0; k < steps; ++k) {
-          if (producers > 1) {
-            const bool mine = whose == group - consumers;
-            whose = whose + 1 == producers ? 0 : whose + 1;
-            if (!mine) continue;
-          }
-          unsigned char* const stage = shared + at.stage * Tiles::bytes;
-          wait_arrival(empty + at.stage, at.parity ^ 1);
-          if (Tiles::boxes && thread == 0) {
-            expect_bytes(full + at.stage, Tiles::boxed_bytes);
-            if constexpr (Tiles::boxes_a) load_a(stage, full + at.stage, tile.batch, m0, k0 + k * depth);
-            if constexpr (Tiles::boxes_b) load_b(stage + Tiles::bytes_a, full + at.stage, tile.batch, n0, k0 + k * depth);
-          }
-          if constexpr (Tiles::threads) {
-            if constexpr (!Tiles::boxes_a) load_a(stage, thread, tile.batch, m0, k0 + k * depth);
-            if constexpr (!Tiles::boxes_b) load_b(stage + Tiles::bytes_a, thread, tile.batch, n0, k0 + k * depth);
-            if (lag > 0) commit_copies();
-            if (waiting < lag) {
-              ++waiting;
-            } else {
-              if (lag > 0) wait_copies<lag>();
-              tell();
-            }
-          }
-          at.advance(producers);
+      batch = tile.batch, m0 = (tile.m * cluster + rank) * Tiles::tile_m, n0 = (Index)tile.n * Tiles::columns;
+    };
+    if constexpr (Tiles::threads) {
+      constexpr int producers = Tiles::producers, lag = Tiles::lag;
+      const auto fed = [&] {
+        if constexpr (Tiles::boxes_a) {
+          return load_b;
+        } else {
+          return load_a;
         }
+      }();
+      using fed_type = decltype(fed);
+      ring<stages> behind;  // the first step whose copies have not been told of
+      if (producers > 1) at.advance(group - consumers), behind.advance(group - consumers);
+      const auto tell = [&] {
+        publish_writes();
+        __syncwarp();
+        if (thread % 32 == 0) arrive(full + behind.stage);
+        behind.advance(producers);
+      };
+      Index k = group - consumers;  // the step within the tile
+      bool more = number < tiles;
+      if (more) look();
+      const auto find_step = [&] {
+        while (more && k >= steps) {
+          k -= steps, number += step;
+          more = number < tiles;
+          if (more) look();
+        }
+      };
+      const auto place = [&] { return fed_place<Index>{batch, m0, n0, k0 + k * depth}; };
+      find_step();
+      typename fed_type::held next;
+      fed_place<Index> ahead = place();
+      if (more) fed.load(0, next, thread, ahead);
+      int waiting = 0;
+#pragma unroll 1
+      for (bool some = more; some; some = more) {
+        const fed_place<Index> now = ahead;
+        k += producers;
+        find_step();
+        if (more) ahead = place();
+        unsigned char* stage = shared;
+#pragma unroll(fed_type::units <= 4 ? fed_type::units : 1)
+        for (int unit = 0; unit < fed_type::units; ++unit) {
+          const typename fed_type::held held = next;
+          if (unit + 1 < fed_type::units) {
+            fed.load(unit + 1, next, thread, now);
+          } else if (more) {
+            fed.load(0, next, thread, ahead);
+          }
+          if (unit == 0) stage = claim(now.batch, now.m, now.n, now.k);
+          fed.write(unit, stage + (Tiles::boxes_a ? Tiles::bytes_a : 0), held, thread, now);
+        }
+        if (lag > 0) commit_copies();
+        if (waiting < lag) {
+          ++waiting;
+        } else {
+          if (lag > 0) wait_copies<lag>();
+          tell();
+        }
+        at.advance(producers);
       }
       if constexpr (lag > 0) {
         wait_copies<0>();
         for (; waiting > 0; --waiting) tell();
+      }
+    } else if (thread == 0) {
+      for (; number < tiles; number += step) {
+        look();
+#pragma unroll 1
+        for (Index k = 0; k < steps; ++k) {
+          claim(batch, m0, n0, k0 + k * depth);
+          at.advance();
+        }
       }
     }
     __syncwarp();
@@ -570,7 +551,7 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
           // One body: the sums of the next 64 rows move to the front.
 #pragma unroll 1
           for (int block = 0; block < Tiles::blocks; ++block) {
-            hand_out<Tiles::columns, Tiles::products, !Tiles::many>(sum[0], mine, m0 + block * 64, n0, m_limit, n_limit, out);
+            hand_out<Tiles::columns, Tiles::products, Tiles::early>(sum[0], mine, m0 + block * 64, n0, m_limit, n_limit, out);
 #pragma unroll
             for (int i = 0; i + 1 < Tiles::blocks; ++i)
 #pragma unroll

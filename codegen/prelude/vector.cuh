@@ -177,6 +177,27 @@ __device__ __forceinline__ pack<T, N> arrived(const under_way<T, N, aligned>& fr
   return x;
 }
 
+//@ unpacked stays
+// The same as any type of that size, bytes in words of their own, and where it stands: what becomes of it takes registers
+// that no compiler is to fill ahead of time.
+__device__ __forceinline__ void stays(unsigned int& w) { asm volatile("" : "+r"(w)::"memory"); }
+__device__ __forceinline__ void stays(uint2& w) { stays(w.x), stays(w.y); }
+__device__ __forceinline__ void stays(uint4& w) { stays(w.x), stays(w.y), stays(w.z), stays(w.w); }
+template <class Narrow>
+__device__ __forceinline__ void stays(Narrow& w) {
+  unsigned int wide = w;
+  stays(wide);
+  w = (Narrow)wide;
+}
+template <class To, class T, int N, int aligned>
+__device__ __forceinline__ To unpacked(under_way<T, N, aligned> from) {
+#pragma unroll
+  for (int i = 0; i < N / aligned; ++i) stays(from.word[i]);
+  To x;
+  memcpy(&x, from.word, sizeof(x));
+  return x;
+}
+
 //@ load_now load_word
 // As load, but where it stands: an ordinary load of memory, which no compiler moves behind a barrier as it does those of
 // read-only memory. Nothing waits for it until it is taken apart (arrived).

@@ -63,7 +63,8 @@ struct Problem {
   double epilogue = 1;  // what a sum costs on its way out, where a store is 1
   const Kernel* kernel = nullptr;
   ContractParts parts = {};
-  ProductBounds bounds = {};  // empty where nobody looks at them
+  ProductBounds bounds = {};    // empty where nobody looks at them
+  double fed_a = 0, fed_b = 0;  // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
 
   // tile_n: of all products, side by side.
   ProductShare share(int tile_m, int tile_n) const {
@@ -87,6 +88,12 @@ ProductBounds bounds_of(const Kernel& kernel, const ContractParts& parts, const 
   return target.may.product_bounds ? product_bounds(kernel, parts) : ProductBounds{};
 }
 
+// Warpgroups that bring operands of threads: two where those that multiply leave registers for them.
+int producers_of(const WarpgroupTile& tile) {
+  const int sums = (tile.turns ? tile.m : tile.m / tile.consumers) / 64 * (tile.n / 2);  // of a thread
+  return tile.consumers == 2 && sums <= kSumsBesideTwo ? 2 : 1;
+}
+
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
   const Tiles tiles = tiles_of(problem, tile.m, tile.n);
   return static_cast<double>(ceil_div(tiles.multiplied, multiprocessors)) * tiles.depth * tile.m * tile.n /
@@ -106,17 +113,19 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
   const double products = 2.0 * static_cast<double>(problem.k) * depth / parts / target.tensor_flops_per_clock /
-                              (beyond ? tile.beyond : tile.efficiency) * elements +
-                          kClocksOfStart;
+                          (beyond ? tile.beyond : tile.efficiency) * elements;
+  const double fed = (problem.fed_a * tile.m + problem.fed_b * tile.n) * static_cast<double>(problem.k) * depth /
+                     parts / producers_of(tile);
+  const double multiplied = std::max(products, fed) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1) * elements;
   const auto blocks = static_cast<double>(tiles * parts);
   const bool at_once = blocks <= (parts == 2 ? 1 : kShareOfClusters) * target.multiprocessors;
   const double meeting = parts == 1 ? 0 : at_once ? kClocksOfMeeting + kClocksOfPart * parts : kClocksOfWaiting;
   const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
-  const double of_two = std::max({products, (products + sum) / 2, kShareOfTwo * sum});
+  const double of_two = std::max({multiplied, (multiplied + sum) / 2, kShareOfTwo * sum});
   const double hidden = sum * static_cast<double>(all - tiles) / target.multiprocessors;  // nothing but their way out
-  return (tile.turns ? turns * of_two + sum : turns * (products + sum + meeting)) + hidden;
+  return (tile.turns ? turns * of_two + sum : turns * (multiplied + sum + meeting)) + hidden;
 }
 
 template <std::size_t count>
@@ -124,6 +133,20 @@ const Tile& cheapest(const std::array<Tile, count>& tiles, const Problem& proble
   return *std::min_element(tiles.begin(), tiles.end(), [&](const Tile& a, const Tile& b) {
     return cost(a, problem, multiprocessors) < cost(b, problem, multiprocessors);
   });
+}
+
+// How an operand comes to warpgroups: threads bring what boxes cannot.
+Feed feed_of(const Kernel& kernel, const ContractParts& parts, const OperandPart& part, const Target& target) {
+  const DType element = warpgroup_element(kernel, parts, target).dtype;
+  return why_not_boxed(kernel, part, parts.batch, element).empty() ? Feed::boxes : Feed::threads;
+}
+
+// Of an element, 0 where boxes bring it: whole vectors of 16 bytes, or as long for fewer elements.
+double clocks_of_fed(const Kernel& kernel, const ContractParts& parts, const OperandPart& part, const Target& target) {
+  if (feed_of(kernel, parts, part, target) == Feed::boxes) return 0;
+  const TileElement element = warpgroup_element(kernel, parts, target);
+  const int vector = tile_access(kernel, part, element, Lines::as_read, target).vector;
+  return std::max(1.0, 8.0 / vector) / kFedElementsOfClock;
 }
 
 Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Target& target) {
@@ -135,20 +158,20 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   for (int axis : parts.batch) problem.batch *= extent(axis);
   problem.n *= parts.products();  // side by side
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
+  problem.fed_a = clocks_of_fed(kernel, parts, parts.a, target);
+  problem.fed_b = clocks_of_fed(kernel, parts, parts.b, target);
   for (const InstrId id : parts.epilogue)
     if ((kernel.instr(id).depends & both) == both)
       problem.epilogue += kernel.instr(id).kind == InstrKind::load ? 1.5 : 0.1;
   return problem;
 }
 
-// With as many stages as fit. Threads bring what boxes cannot.
+// With as many stages as fit.
 ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel,
                                const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = warpgroup_element(kernel, parts, target);
-  const auto feed = [&](const OperandPart& part) {
-    return why_not_boxed(kernel, part, parts.batch, element.dtype).empty() ? Feed::boxes : Feed::threads;
-  };
+  const auto feed = [&](const OperandPart& part) { return feed_of(kernel, parts, part, target); };
   ContractSchedule schedule;
   schedule.loop = MainLoop::wgmma;
   schedule.tile_m = tile.m;
@@ -160,14 +183,14 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   if (parts.second && feed(parts.second->b) == Feed::threads) schedule.feed_b = Feed::threads;
   const bool by_threads = schedule.feed_a == Feed::threads || schedule.feed_b == Feed::threads;
   schedule.consumers = tile.consumers;
-  schedule.producers = by_threads && tile.consumers == 2 ? 2 : 1;
+  schedule.block_steps = block_terms(kernel, parts.contract, element) / schedule.tile_k;
+  schedule.producers = by_threads && schedule.block_steps == 0 ? producers_of(tile) : 1;
   schedule.turns = tile.turns;
   schedule.cluster = by_threads ? 1 : cluster;
   schedule.parts = tile_parts;
   // 1 to 3 % of products of 2048 to 8192 cubed on an H200; clusters lose what they gain by waiting for each other.
   schedule.lead = tile.consumers == 2 && !tile.turns && schedule.cluster == 1 && tile_parts == 1 ? 1 : 0;
   schedule.bounded = !bounds_of(kernel, parts, target).empty();
-  schedule.block_steps = block_terms(kernel, parts.contract, element) / schedule.tile_k;
   schedule.stages = kMostAhead;  // of the next tile too
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule) > target.shared_memory_per_block) --schedule.stages;
   return schedule;

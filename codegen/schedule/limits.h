@@ -9,6 +9,10 @@ constexpr int kDepthParts = 4;           ///< blocks of a cluster that divide th
 constexpr int kAttendExtent = 256;       ///< of depth and width of an attention by tensor cores
 constexpr int kAttendColumns = 128;      ///< of values of 4 bytes that a block mixes by plain lanes
 constexpr int kAttendRows = 64;          ///< queries of a block by plain lanes
-constexpr int kMostWithRing = 2;         ///< blocks on a multiprocessor that walk over rows, with a ring of them
+constexpr int kSumsBesideTwo = 64;       ///< of a thread where four warpgroups multiply and bring operands of threads
+/// Elements that one warpgroup of threads computes and brings to a product of warpgroups in a clock. Estimated from the
+/// instructions of its loop (350 for a thread's 64 bytes of weights); CostModel::fed_elements_ns follows it.
+constexpr double kFedElementsOfClock = 8;
+constexpr int kMostWithRing = 2;  ///< blocks on a multiprocessor that walk over rows, with a ring of them
 
 }  // namespace tenon::codegen

@@ -12,8 +12,7 @@ namespace {
 
 constexpr int kMostSums = 128;              // of a thread, in registers
 constexpr int kMostSumsOfWarpgroups = 192;  // beside one warpgroup that asks for boxes
-constexpr int kMostSumsAndTotals = 192;     // beside one warpgroup of producers
-constexpr int kFewSums = 64;                // beside two warpgroups of producers
+constexpr int kMostSumsAndTotals = 192;     // beside one warpgroup of producers, or one that multiplies alone
 constexpr int kMostStages = 16;             // of operands under way
 
 // The extents of an operand's tile: the vectors of its loads are whole.
@@ -70,10 +69,12 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
     return "a tile has 32 to 256 columns, in 32s of each product";
   const int sums = rows / 64 * (schedule.tile_n / 2);
   if (schedule.block_steps < 0) return "a block of the depth has steps";
-  if (schedule.block_steps > 0 ? 2 * sums > kMostSumsAndTotals || schedule.producers == 2
-                               : sums > (schedule.producers == 2                ? kFewSums
-                                         : by_threads || schedule.consumers > 2 ? kMostSums
-                                                                                : kMostSumsOfWarpgroups))
+  const bool beside_threads = by_threads && schedule.consumers > 1;
+  if (schedule.block_steps > 0
+          ? 2 * sums > (beside_threads ? kMostSums : kMostSumsAndTotals) || schedule.producers == 2
+          : sums > (schedule.producers == 2 || (by_threads && schedule.consumers > 2) ? kSumsBesideTwo
+                    : by_threads || schedule.consumers > 2                            ? kMostSums
+                                                                                      : kMostSumsOfWarpgroups))
     return "the sums of a thread exceed its registers";
   if (schedule.tile_k * size_of(element.dtype) != 128) return "a step of the depth is 128 bytes";
   if (schedule.stages < 2 || schedule.stages > kMostStages) return "there are 2 to 16 stages";

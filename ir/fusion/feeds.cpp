@@ -16,7 +16,7 @@ constexpr std::int64_t kFewRows = 32;
 struct Tile {
   double m, n;
 };
-constexpr Tile kTiles[] = {{128, 128}, {64, 128}};
+constexpr Tile kTiles[] = {{256, 128}, {128, 256}, {128, 128}, {64, 128}};
 constexpr double kLeastDepth = 256;
 
 constexpr std::int64_t kRowBytes = 16;  // to which a box's rows are aligned

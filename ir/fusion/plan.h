@@ -76,7 +76,7 @@ struct CostModel {
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
   double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
-  double fed_elements_ns = 4;      ///< of a product's operand that threads of a multiprocessor compute on its way in, a
+  double fed_elements_ns = 15.8;   ///< of a product's operand that threads of a multiprocessor compute on its way in, a
                                    ///< nanosecond; 0: threads bring all operands, as there are no boxes
   bool paired_products = true;     ///< whether kernels multiply the same rows by two matrices at once
   bool tile_tests = true;          ///< whether attention kernels ask masks of whole tiles of keys

@@ -72,10 +72,11 @@ TEST(TensorKernelText, WhatIsNoBoxIsReadByThreads) {
     MatmulCase c;
     std::string a, b, maps;
   };
-  for (const Feeds& feeds : {Feeds{{.name = "odd_rows", .k = 100}, "fill_boxed", "copy_box", "map0"},
-                             Feeds{{.name = "computed", .prologue = true}, "fill_boxed", "copy_box", "map0"},
-                             Feeds{{.name = "backwards", .a_flipped = true}, "fill_boxed", "copy_box", "map0"},
-                             Feeds{{.name = "another_dtype", .a = DType::f8e4m3}, "fill_boxed", "copy_box", "map0"}}) {
+  for (const Feeds& feeds :
+       {Feeds{{.name = "odd_rows", .k = 100}, "make_copied_tile", "copy_box", "map0"},
+        Feeds{{.name = "computed", .prologue = true}, "make_fed_tile", "copy_box", "map0"},
+        Feeds{{.name = "backwards", .a_flipped = true}, "make_copied_tile", "copy_box", "map0"},
+        Feeds{{.name = "another_dtype", .a = DType::f8e4m3}, "make_fed_tile", "copy_box", "map0"}}) {
     const Source source = emit_cuda(matmul_kernel(feeds.c, target), target);
     expect_lines(source.text, {"const auto load_a = ", feeds.a, "const auto load_b = ", feeds.b});
     EXPECT_EQ(source.launch.tensor_maps.size(), 1u) << feeds.c.name;
@@ -132,8 +133,8 @@ TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {
 TEST(TensorKernelText, OddSizesAreReadElementByElement) {
   const Target target = codegen::cuda_target("sm_90a");
   const Source source = emit_cuda(matmul_kernel({.name = "odd", .m = 511, .n = 333, .k = 77}, target), target);
-  expect_lines(source.text,
-               {"make_operand<1, true, false>", "make_operand<1, false, false>", "make_result_ahead<1, 0>"});
+  expect_lines(source.text, {", true>, 1, true, false>((int)511, (int)77,",
+                             ", false>, 1, false, false>((int)333, (int)77,", "make_result_ahead<1, 0>"});
 }
 
 TEST(TensorKernelText, F32IsNotRoundedUnlessAsked) {

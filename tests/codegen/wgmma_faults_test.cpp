@@ -99,7 +99,8 @@ TEST(WarpgroupFaults, WaitsThatAreMissing) {
 TEST(WarpgroupFaults, WaitsForTheWrongPhase) {
   boxes().expect(kNotThere, kWaitFull, "wait_arrival(full + at.stage, at.parity ^ 1);");
   boxes().expect(kDeadlock, kWaitEmpty, "wait_arrival(empty + at.stage, at.parity);");
-  boxes().expect(kDeadlock, "if (++stage == stages) stage = 0, parity ^= 1;", "if (++stage == stages) stage = 0;");
+  boxes().expect("more arrive at a barrier than it counts", "if (++stage == stages) stage = 0, parity ^= 1;",
+                 "if (++stage == stages) stage = 0;");
 }
 
 TEST(WarpgroupFaults, ReleasesThatAreEarlyOrMissing) {
@@ -113,8 +114,8 @@ TEST(WarpgroupFaults, FencesThatAreMissing) {
   boxes().expect("the copy engine does not know of a barrier", "publish_barriers();", ";");
   threads().expect("is not published", "publish_writes();", ";");
   copies().expect("is not published", "publish_writes();", ";");
-  threads().expect("is not there", "publish_writes();\n      __syncwarp();", "publish_writes();");
-  copies().expect("is not there", "publish_writes();\n      __syncwarp();", "publish_writes();");
+  threads().expect("is not there", "publish_writes();\n        __syncwarp();", "publish_writes();");
+  copies().expect("is not there", "publish_writes();\n        __syncwarp();", "publish_writes();");
   threads().expect(kWrong, "__syncwarp();\n      loads now", "loads now");
   threads().expect(kWrong, "__syncwarp();\n    }\n#pragma unroll", "}\n#pragma unroll");
 }

@@ -179,7 +179,10 @@ class PointsEmitter {
   // `load` in words, where it is a value that is had so.
   VectorLoad in_words(InstrId id, int elements, VectorLoad load) const {
     if (bytes_.form(id) == nullptr || elements % 4 != 0) return load;
-    return {bytes_type(kernel_.instr(id).dtype, elements), load.name, fmt::format("to_bytes({})", load.value)};
+    if (contains(points_.cache.ahead, id))
+      return {bytes_type(kernel_.instr(id).dtype, elements), load.name, load.value, load.words};
+    return {bytes_type(kernel_.instr(id).dtype, elements), load.name, fmt::format("to_bytes({})", load.value),
+            load.words};
   }
 
   // The vector that a load is made of: s<id> where points share its elements. Empty where they lie apart.
@@ -191,9 +194,12 @@ class PointsEmitter {
                       {type, name, fmt::format("load<{0}, {0}>(s{1} + {2})", vector(), id, points_.shared.place)});
     if (const auto shared = shared_load(kernel_, id, points_.lanes, names_, points_.cache))
       return in_words(id, shared->elements,
-                      {pack_type(dtype, shared->elements), fmt::format("s{}", id), shared->value});
+                      {pack_type(dtype, shared->elements), fmt::format("s{}", id), shared->value,
+                       words_type(dtype, shared->elements, shared->width)});
     const std::string value = vector_load(kernel_, id, points_.lanes, names_, points_.cache);
-    return value.empty() ? VectorLoad{} : in_words(id, vector(), {type, name, value});
+    if (value.empty()) return {};
+    const int width = width_of(kernel_, kernel_.instr(id).access, points_.lanes);
+    return in_words(id, vector(), {type, name, value, words_type(dtype, vector(), width)});
   }
 
   // Each point's element of what points share.

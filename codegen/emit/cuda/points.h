@@ -65,6 +65,8 @@ struct Points {
 /// A vector that a run loads: "const pack<u8, 16> x3 = load<16, 16>(in1 + i1);"
 struct VectorLoad {
   std::string type, name, value;
+  std::string words =
+      {};  ///< the type of the value where points.cache.ahead has the load: unpacked<type>(name) is the vector
 };
 /// Those that no value of the run decides, each once, in the order in which the run defines them.
 std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points);

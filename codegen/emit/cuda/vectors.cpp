@@ -15,6 +15,7 @@ namespace {
 const char* load_function(const CacheHints& cache, InstrId load) {
   if (contains(cache.streamed, load)) return "load_streaming";
   if (contains(cache.kept, load)) return "load_kept";
+  if (contains(cache.ahead, load)) return "load_now";
   return contains(cache.prompt, load) ? "load_here" : "load";
 }
 
@@ -32,10 +33,8 @@ std::string around_load(const Kernel& kernel, const Access& access, int vector, 
                      operand_name(kernel, access.operand), offset, dim_text(count, names));
 }
 
-std::string guarded(const Kernel& kernel, const Access& access, const std::string& guard, int vector,
-                    const std::string& load) {
-  return guard.empty() ? load
-                       : fmt::format("{} ? {} : {}{{}}", guard, load, pack_type(stored_dtype(kernel, access), vector));
+std::string guarded(const std::string& guard, const std::string& load, const std::string& type) {
+  return guard.empty() ? load : fmt::format("{} ? {} : {}{{}}", guard, load, type);
 }
 
 }  // namespace
@@ -57,6 +56,10 @@ int width_of(const Kernel& kernel, const Access& access, const Lanes& lanes) {
 
 std::string pack_type(DType dtype, int vector) { return fmt::format("pack<{}, {}>", storage_type(dtype), vector); }
 
+std::string words_type(DType dtype, int vector, int width) {
+  return fmt::format("under_way<{}, {}, {}>", storage_type(dtype), vector, width);
+}
+
 Names at_point(Names names, int axis, const std::string& j) {
   std::string& name = names.axes[static_cast<std::size_t>(axis)];
   name = fmt::format("({} + {})", name, j);
@@ -73,7 +76,7 @@ std::optional<SharedLoad> shared_load(const Kernel& kernel, InstrId load, const 
   const int elements = lanes.vector / shared->points;
   return SharedLoad{fmt::format("{}<{}, {}>({})", load_function(cache, load), elements, shared->width,
                                 address(kernel, access, names)),
-                    elements, shared->points, shared->visible};
+                    elements, shared->width, shared->points, shared->visible};
 }
 
 std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,
@@ -85,13 +88,14 @@ std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, 
     return shared ? fmt::format("spread<{}, {:#x}u>({})", shared->points, shared->visible, shared->value)
                   : std::string();
   }
-  const std::string guard = guard_text(access.guards, names);
+  const std::string guard = guard_text(access.guards, names), type = pack_type(stored_dtype(kernel, access), vector);
   if (loads_around(lanes, width, size_of(stored_dtype(kernel, access))))
-    return guarded(kernel, access, guard, vector, around_load(kernel, access, vector, names));
+    return guarded(guard, around_load(kernel, access, vector, names), type);
   const std::string function = load_function(cache, load), from = address(kernel, access, names);
   if (!guard.empty() && function == "load_kept")  // without a branch
     return fmt::format("load_kept<{}, {}>({}, {})", vector, width, from, guard);
-  return guarded(kernel, access, guard, vector, fmt::format("{}<{}, {}>({})", function, vector, width, from));
+  return guarded(guard, fmt::format("{}<{}, {}>({})", function, vector, width, from),
+                 contains(cache.ahead, load) ? words_type(stored_dtype(kernel, access), vector, width) : type);
 }
 
 std::string guarded_element(const Kernel& kernel, InstrId load, const Names& names) {

@@ -27,6 +27,7 @@ struct CacheHints {
   std::vector<InstrId> streamed = {};  ///< these loads bypass the caches
   std::vector<InstrId> kept = {};      ///< the L2 keeps the lines of these
   std::vector<InstrId> prompt = {};    ///< a compiler must not put these off
+  std::vector<InstrId> ahead = {};     ///< nor wait for these: they stay in words (under_way) until others ask for them
 };
 
 /// Whether something that depends on `axes` differs between the points.
@@ -38,6 +39,8 @@ int width_of(const Kernel& kernel, const Access& access, const Lanes& lanes);
 std::string held_type(const Kernel& kernel, InstrId value);
 /// "pack<bf16, 8>".
 std::string pack_type(DType dtype, int vector);
+/// "under_way<bf16, 8, 8>": the same in words of `width` elements.
+std::string words_type(DType dtype, int vector, int width);
 /// `names` with `axis` at point j of the vector.
 Names at_point(Names names, int axis, const std::string& j);
 
@@ -48,8 +51,9 @@ std::string vector_load(const Kernel& kernel, InstrId load, const Lanes& lanes, 
 /// What neighbouring points share, as one vector: "load<4, 4>(in1 + i1 / 2)".
 struct SharedLoad {
   std::string value;
-  int elements = 0, points = 0;  ///< of the vector; that share one
-  std::uint32_t visible = 0;     ///< bit j: point j has its element, else zero
+  int elements = 0, width = 0;  ///< of the vector, and of its pieces
+  int points = 0;               ///< that share an element
+  std::uint32_t visible = 0;    ///< bit j: point j has its element, else zero
 };
 /// Nothing where vector_load takes no elements for several points.
 std::optional<SharedLoad> shared_load(const Kernel& kernel, InstrId load, const Lanes& lanes, const Names& names,

@@ -15,33 +15,6 @@
 namespace tenon::codegen::cuda {
 namespace {
 
-// The address of the value's elements, or the elements as they are stored.
-void emit_stored(Writer& out, const Kernel& kernel, const OperandPart& part, TileElement element,
-                 const TileAccess& access, int axis, const CacheHints& cache) {
-  const Names names = names_of(kernel);
-  Region region = part.region;
-  std::erase(region, part.value);
-  define(out, kernel, region, names);
-  const Access& load = kernel.instr(part.value).access;
-  if (access.async) {
-    out.line(fmt::format("return {};", address(kernel, load, names)));
-    return;
-  }
-  const std::string elements =
-      access.vector == 1 ? fmt::format("load<1, 1>({})", address(kernel, load, names))
-                         : vector_load(kernel, part.value, {.axis = axis, .vector = access.vector}, names, cache);
-  out.line(access.widened ? fmt::format("return widened<{}>({});", tile_type(element), elements)
-                          : fmt::format("return {};", elements));
-}
-
-Points computed(const OperandPart& part, TileElement element, const TileAccess& access, int axis,
-                const CacheHints& cache) {
-  return {.lanes = {.axis = axis, .vector = access.vector},
-          .instrs = part.region,
-          .cache = cache,
-          .packed = {.value = part.value, .type = tile_type(element), .dtype = element.dtype}};
-}
-
 bool gathers(const Access& access) {
   return !access.offset.values().empty() ||
          std::any_of(access.guards.begin(), access.guards.end(),
@@ -103,53 +76,6 @@ Points epilogue(const Kernel& kernel, const ContractParts& parts, int vector) {
 
 std::string tile_type(TileElement element) {
   return element.tensor_cores && element.dtype == DType::f32 ? "tf32" : storage_type(element.dtype);
-}
-
-void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
-                  TileElement element, const TileAccess& access, const CacheHints& cache) {
-  const Names names = names_of(kernel);
-  const std::string type = index_type(kernel);
-  const std::string& outer = names.axes[static_cast<std::size_t>(part.outer)];
-  const std::string& depth = names.axes[static_cast<std::size_t>(part.depth)];
-  out.open(fmt::format("const auto {} = make_operand<{}, {}, {}>([&]({} {}, {} {}) {{", name, access.vector,
-                       access.along_depth, access.async, type, outer, type, depth));
-  const int axis = access.along_depth ? part.depth : part.outer;
-  const bool rounded = element.tensor_cores && element.dtype == DType::f32;  // tf32 is no stored type
-  if (access.async || access.widened || (access.as_stored && !rounded)) {
-    emit_stored(out, kernel, part, element, access, axis, cache);
-  } else {
-    emit_points(out, kernel, computed(part, element, access, axis, cache));
-    out.line("return y;");
-  }
-  out.close("});");
-}
-
-void emit_operand_ahead(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
-                        TileElement element, const TileAccess& access, const CacheHints& cache) {
-  const Names names = names_of(kernel);
-  const std::string type = index_type(kernel);
-  const std::string place = fmt::format("{0} {1}, {0} {2}", type, names.axes[static_cast<std::size_t>(part.outer)],
-                                        names.axes[static_cast<std::size_t>(part.depth)]);
-  Points points = computed(part, element, access, access.along_depth ? part.depth : part.outer, cache);
-  const std::vector<VectorLoad> loads = placed_loads(kernel, points);
-  out.open(fmt::format("struct {}_loads {{", name));
-  for (const VectorLoad& load : loads) out.line(fmt::format("{} {};", load.type, load.name));
-  out.close("};");
-  out.open(fmt::format("const auto {} = make_operand_ahead<{}, {}>([&]({}) {{", name, access.vector, access.along_depth,
-                       place));
-  out.line(fmt::format("{}_loads loaded;", name));
-  for (const VectorLoad& load : loads) out.line(fmt::format("loaded.{} = {};", load.name, load.value));
-  out.line("return loaded;");
-  out.close(fmt::format("}}, [&]({}, const {}_loads& loaded) {{", place, name));
-  for (const VectorLoad& load : loads) out.line(fmt::format("const auto& {0} = loaded.{0};", load.name));
-  if (access.widened) {
-    out.line(fmt::format("return widened<{}>({});", tile_type(element), loads.at(0).name));
-  } else {
-    points.loaded = true;
-    emit_points(out, kernel, points);
-    out.line("return y;");
-  }
-  out.close("});");
 }
 
 void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {

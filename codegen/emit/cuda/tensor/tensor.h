@@ -26,6 +26,17 @@ void emit_operand(Writer& out, const Kernel& kernel, const std::string& name, co
 void emit_operand_ahead(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
                         TileElement element, const TileAccess& access, const CacheHints& cache = {});
 
+/// A tile of an operand of warpgroups that threads bring.
+struct FedTile {
+  int outer = 0;        ///< extent
+  bool of_rows = true;  ///< of the result, else of its columns
+  bool whole = false;   ///< no tile reaches beyond the operand
+};
+/// "const auto load_a = make_fed_tile<boxed_tile<bf16, 128, true>, 8, true>(…);": what threads load and what becomes of
+/// it, at a place of a batch; make_copied_tile where it is copied as it lies.
+void emit_fed_tile(Writer& out, const Kernel& kernel, const std::string& name, const OperandPart& part,
+                   const std::vector<int>& batch, TileElement element, const TileAccess& access, const FedTile& tile);
+
 /// "const i64 b0 = …;" for the batch axes, from the batch's number.
 void decode_batch(Writer& out, const Kernel& kernel, const std::vector<int>& batch, const std::string& number);
 

@@ -62,36 +62,25 @@ void emit_load(Writer& out, const Kernel& kernel, const ContractParts& parts, co
   out.close("};");
 }
 
-// "const auto load_a = [&](unsigned char* to, int thread, u32 batch, int i0, int r2) { … };" of an operand that threads
-// bring.
-void emit_fill(Writer& out, const Kernel& kernel, const ContractParts& parts, const OperandPart& part,
-               const TileAccess& access, TileElement element, const Tile& tile) {
-  const Names names = names_of(kernel);
-  const std::string type = index_type(kernel);
-  const std::string& outer = names.axes[static_cast<std::size_t>(part.outer)];
-  const std::string& depth = names.axes[static_cast<std::size_t>(part.depth)];
-  const auto limit = [&](int axis) { return dim_text(kernel.axes[static_cast<std::size_t>(axis)].extent, names); };
-  out.open(fmt::format("const auto load_{} = [&](unsigned char* to, int thread, u32 batch, {} {}, {} {}) {{", tile.name,
-                       type, outer, type, depth));
-  decode_batch(out, kernel, parts.batch, "batch");
-  emit_operand(out, kernel, tile.name, part, element, access);
-  out.line(fmt::format("fill_boxed<boxed_tile<{}, {}, {}>>(to, {}, thread, {}, {}, ({}){}, ({}){});",
-                       tile_type(element), tile.outer, access.along_depth, tile.name, outer, depth, type,
-                       parenthesized(limit(part.outer)), type, parenthesized(limit(part.depth))));
-  out.close("};");
-}
-
 // "const auto load_b = …": both matrices of a pair, one tile beside the other.
 void emit_both(Writer& out, const Kernel& kernel, const ContractParts& parts, Feed feed, int columns) {
+  if (feed == Feed::threads) {
+    out.line(fmt::format("const auto load_b = make_fed_tiles<{}>(load_first, load_second);", columns * kLineBytes));
+    return;
+  }
   const Names names = names_of(kernel);
   const std::string& n = names.axes[static_cast<std::size_t>(parts.n)];
   const std::string& k = names.axes[static_cast<std::size_t>(parts.k)];
-  const std::string whose = feed == Feed::boxes ? "full" : "thread";
-  out.open(fmt::format("const auto load_b = [&](unsigned char* to, {} {}, u32 batch, {} {}, {} {}) {{",
-                       feed == Feed::boxes ? "arrival*" : "int", whose, index_type(kernel), n, index_type(kernel), k));
-  out.line(fmt::format("load_first(to, {}, batch, {}, {});", whose, n, k));
-  out.line(fmt::format("load_second(to + {}, {}, batch, {}, {});", columns * kLineBytes, whose, n, k));
+  out.open(fmt::format("const auto load_b = [&](unsigned char* to, arrival* full, u32 batch, {0} {1}, {0} {2}) {{",
+                       index_type(kernel), n, k));
+  out.line(fmt::format("load_first(to, full, batch, {}, {});", n, k));
+  out.line(fmt::format("load_second(to + {}, full, batch, {}, {});", columns * kLineBytes, n, k));
   out.close("};");
+}
+
+// Whether tiles of so many divide the axis.
+bool is_whole(const Kernel& kernel, int axis, int tile) {
+  return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).divisor % tile == 0;
 }
 
 }  // namespace
@@ -126,7 +115,10 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
     const TileAccess access = part.outer == parts.n ? columns_access(kernel, parts, part, element, target)
                                                     : tile_access(kernel, part, element, Lines::as_read, target);
     asynchronous = asynchronous || access.async;
-    emit_fill(out, kernel, parts, part, access, element, tile);
+    emit_fed_tile(out, kernel, tile.name, part, parts.batch, element, access,
+                  {.outer = tile.outer,
+                   .of_rows = part.outer == parts.m,
+                   .whole = is_whole(kernel, part.outer, tile.outer) && is_whole(kernel, part.depth, schedule.tile_k)});
     return access.along_depth;
   };
   const bool along_depth_a = feed(schedule.feed_a, parts.a, tile_a);
@@ -135,6 +127,9 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
     feed(schedule.feed_b, parts.second->b, tile_second);
     emit_both(out, kernel, parts, schedule.feed_b, columns);
   }
+  const bool both_fed = schedule.feed_a == Feed::threads && schedule.feed_b == Feed::threads;
+  if (both_fed)
+    out.line(fmt::format("const auto load_both = make_fed_tiles<{}>(load_a, load_b);", schedule.tile_m * kLineBytes));
   const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
     return is_f8(element.dtype) ? kernel.instr(part.value).dtype : element.dtype;
   };
@@ -155,9 +150,9 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
                        schedule.parts, schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
                        schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   if (schedule.bounded) emit_bounds(out, kernel, parts, schedule.tile_m * schedule.cluster, columns);
-  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, load_a, load_b, multiply, with_result, {}, {}, {}, {});",
-                       schedule.bounded ? "_bounded" : "", index_type(kernel), dim_text(batches, names),
-                       dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
+  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, {}, load_b, multiply, with_result, {}, {}, {}, {});",
+                       schedule.bounded ? "_bounded" : "", index_type(kernel), both_fed ? "load_both" : "load_a",
+                       dim_text(batches, names), dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
                        schedule.bounded ? "bounds" : dim_text(extent(parts.k), names)));
 
   launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
