@@ -54,16 +54,18 @@ struct fed_vectors {
 
 //@ fed_tile make_fed_tile
 // load(batch, outer, depth) reads what value(batch, outer, depth, loaded) makes `vector` elements along a line of. Elements
-// outside the limits are loaded from inside them, and become 0; there are none where all tiles are `whole`.
-template <class Tile, int vector, bool of_rows, bool whole, class Index, class Load, class Value>
+// outside the limits are loaded from inside them, and become 0; there are none where all tiles are `whole`. A unit is of
+// 128 rows or columns at most, and loaded into `most_registers` at most.
+template <class Tile, int vector, bool of_rows, bool whole, int most_registers, class Index, class Load, class Value>
 struct fed_tile {
   using element = typename Tile::element;
   using vectors = fed_vectors<Tile, vector, of_rows, Index>;
   using loads = decltype((*(const Load*)nullptr)(0u, Index(), Index()));
-  static constexpr int rounds = vectors::rounds, most_registers = 32, most_vectors = 8;
+  static constexpr int rounds = vectors::rounds;
+  static constexpr int of_128 = Tile::outer_size > 128 ? rounds * 128 / Tile::outer_size : rounds;
   static constexpr int registers_of_one = ((int)sizeof(loads) + 3) / 4;
-  static constexpr int fitting = most_registers / registers_of_one;
-  static constexpr int batch = divisor_up_to(rounds, fitting < 1 ? 1 : fitting < most_vectors ? fitting : most_vectors);
+  static constexpr int fitting = most_registers / registers_of_one, together = of_128 < 8 ? of_128 : 8;
+  static constexpr int batch = divisor_up_to(rounds, fitting < 1 ? 1 : fitting < together ? fitting : together);
   static constexpr int units = rounds / batch, registers = batch * registers_of_one;
   struct held {
     loads loaded[batch];
@@ -119,11 +121,9 @@ struct fed_tile {
     }
   }
 };
-template <class Tile, int vector, bool of_rows, bool whole, class Index, class Load, class Value>
-__device__ __forceinline__ fed_tile<Tile, vector, of_rows, whole, Index, Load, Value> make_fed_tile(Index outer_limit,
-                                                                                                    Index depth_limit,
-                                                                                                    Load load,
-                                                                                                    Value value) {
+template <class Tile, int vector, bool of_rows, bool whole, int most_registers, class Index, class Load, class Value>
+__device__ __forceinline__ fed_tile<Tile, vector, of_rows, whole, most_registers, Index, Load, Value> make_fed_tile(
+    Index outer_limit, Index depth_limit, Load load, Value value) {
   return {outer_limit, depth_limit, load, value};
 }
 

@@ -152,10 +152,11 @@ void emit_fed_tile(Writer& out, const Kernel& kernel, const std::string& name, c
     return fmt::format("({}){}", type,
                        parenthesized(dim_text(kernel.axes[static_cast<std::size_t>(axis)].extent, names)));
   };
-  const std::string start = fmt::format(
-      "const auto load_{} = make_{}_tile<boxed_tile<{}, {}, {}>, {}, {}{}>({}, {}, [&]({}) {{", name,
-      access.async ? "copied" : "fed", tile_type(element), tile.outer, access.along_depth, access.vector, tile.of_rows,
-      access.async ? "" : fmt::format(", {}", tile.whole), limit(part.outer), limit(part.depth), place);
+  const std::string start =
+      fmt::format("const auto load_{} = make_{}_tile<boxed_tile<{}, {}, {}>, {}, {}{}>({}, {}, [&]({}) {{", name,
+                  access.async ? "copied" : "fed", tile_type(element), tile.outer, access.along_depth, access.vector,
+                  tile.of_rows, access.async ? "" : fmt::format(", {}, {}", tile.whole, tile.registers),
+                  limit(part.outer), limit(part.depth), place);
   if (access.async) {
     out.open(start);
     decode_batch(out, kernel, batch, "batch");

@@ -31,6 +31,7 @@ struct FedTile {
   int outer = 0;        ///< extent
   bool of_rows = true;  ///< of the result, else of its columns
   bool whole = false;   ///< no tile reaches beyond the operand
+  int registers = 32;   ///< for what is loaded at once
 };
 /// "const auto load_a = make_fed_tile<boxed_tile<bf16, 128, true>, 8, true>(…);": what threads load and what becomes of
 /// it, at a place of a batch; make_copied_tile where it is copied as it lies.

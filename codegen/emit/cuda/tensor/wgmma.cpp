@@ -101,7 +101,8 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   join_stream(out, target);
   out.line("extern __shared__ __align__(1024) unsigned char shared[];");
   LaunchRule launch;
-  bool asynchronous = false;  // copies of threads
+  bool asynchronous = false;                    // copies of threads
+  const bool few_registers = schedule.bounded;  // of producers, beside where they stand among the bounds
   const auto feed = [&](Feed how, const OperandPart& part, const Tile& tile) {
     if (how == Feed::boxes) {
       std::string why_not;
@@ -118,7 +119,8 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
     emit_fed_tile(out, kernel, tile.name, part, parts.batch, element, access,
                   {.outer = tile.outer,
                    .of_rows = part.outer == parts.m,
-                   .whole = is_whole(kernel, part.outer, tile.outer) && is_whole(kernel, part.depth, schedule.tile_k)});
+                   .whole = is_whole(kernel, part.outer, tile.outer) && is_whole(kernel, part.depth, schedule.tile_k),
+                   .registers = few_registers && (schedule.producers == 2 || tile.outer > 128) ? 16 : 32});
     return access.along_depth;
   };
   const bool along_depth_a = feed(schedule.feed_a, parts.a, tile_a);
