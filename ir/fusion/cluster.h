@@ -30,8 +30,8 @@ struct Result {
 };
 
 /// What a sum of a Reduce cluster can share its sweep with (shared_sweeps.cpp).
-enum class Shares : std::uint8_t {
-  nothing,
+enum class SweepOf : std::uint8_t {
+  own,      ///< none
   maximum,  ///< that shifts the exponentials which it adds up; along rows
   mean,     ///< around which it adds up squares; along rows and down columns
 };
@@ -51,7 +51,7 @@ struct Cluster {
   double flops = 0;                         ///< of contractions
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
   int rounds = 0;                           ///< the most of what it reduces
-  Shares shares = Shares::nothing;  ///< reduce: why what it reduces first can share the sweep of what that needs
+  SweepOf sweep_of = SweepOf::own;  ///< reduce: why what it reduces first can share the sweep of what that needs
   bool persistent = false;          ///< one block (or cluster) has a row, whatever is needed of it again
   bool random = false;
   ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it
@@ -152,7 +152,7 @@ double points_along(const Context& context, const Domain& domain, std::uint32_t 
 /// Whether `layout` is where the operands of a contraction are loaded, rather than where its result or its scores are.
 bool is_operand(const Cluster& cluster, const Layout& layout);
 /// The reduction that a sum depends on whose sweep it can be taken in, where the target's kernels have that.
-Shares shared_with(const Context& context, const Node& node);
+SweepOf sweep_of(const Context& context, const Node& node);
 /// Sweeps over the rows of a Reduce cluster, if nothing holds them: of reductions, one after the other, and of the
 /// elements that are stored when they are known. 1 for other classes.
 int sweeps_of(const Cluster& cluster);

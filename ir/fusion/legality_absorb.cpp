@@ -66,7 +66,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.places = consumer.places;
   merged.attention = consumer.attention;
   merged.rounds = consumer.rounds;
-  merged.shares = consumer.shares;
+  merged.sweep_of = consumer.sweep_of;
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
   merged.boxed = consumer.boxed;

@@ -197,8 +197,8 @@ Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& lay
 Verdict join(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order,
              int behind, Cluster& merged) {
   const bool late = behind > 0;
-  const bool shares = late && (guest.shares == Shares::mean ||
-                               (guest.shares == Shares::maximum && reads_along_rows(host) && reads_along_rows(guest)));
+  const bool shares = late && (guest.sweep_of == SweepOf::mean || (guest.sweep_of == SweepOf::maximum &&
+                                                                   reads_along_rows(host) && reads_along_rows(guest)));
   const auto rounds = [&](int own) { return own + behind - (shares && own > 0 ? 1 : 0); };
   merged.kernel_class = host.kernel_class;
   merged.domain = host.domain;
@@ -217,7 +217,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.depth = host.depth + guest.depth;
   merged.repeats = host.repeats + guest.repeats;
   merged.rounds = std::max(host.rounds, guest.rounds > 0 ? rounds(guest.rounds) : 0);
-  merged.shares = late || guest.rounds == 0 || guest.shares == host.shares ? host.shares : Shares::nothing;
+  merged.sweep_of = late || guest.rounds == 0 || guest.sweep_of == host.sweep_of ? host.sweep_of : SweepOf::own;
   merged.persistent = host.persistent || guest.persistent || order == Order::mixed ||
                       (late && host.kernel_class != KernelClass::reduce && covers_reduced(host, axes));
   merged.reads = host.reads;

@@ -242,7 +242,7 @@ std::vector<Cluster> seed_clusters(const Context& context, const AttentionSearch
         if (!context.cloned[static_cast<std::size_t>(inner)]) cluster.nodes.push_back(inner);
     } else {
       cluster.kernel_class = class_of(node);
-      cluster.shares = shared_with(context, node);
+      cluster.sweep_of = sweep_of(context, node);
       cluster.paired = paired_operand(graph, context.options, node);
       cluster.nodes.push_back(id);
     }

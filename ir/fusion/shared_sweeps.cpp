@@ -47,23 +47,23 @@ bool is_mean(const Graph& graph, const Node& sum, ValueId x, ValueId mean) {
 
 }  // namespace
 
-Shares shared_with(const Context& context, const Node& node) {
+SweepOf sweep_of(const Context& context, const Node& node) {
   const Graph& graph = context.graph;
-  if (node.op != Op::sum) return Shares::nothing;
+  if (node.op != Op::sum) return SweepOf::own;
   const Node& summed = graph.producer(node.operands[0]);
   if (summed.op == Op::exp) {
     const Node& shifted = graph.producer(summed.operands[0]);
     return context.options.cost.online && shifted.op == Op::sub &&
                    shifts(graph, node, shifted.operands[0], shifted.operands[1])
-               ? Shares::maximum
-               : Shares::nothing;
+               ? SweepOf::maximum
+               : SweepOf::own;
   }
-  if (summed.op != Op::mul || summed.operands[0] != summed.operands[1]) return Shares::nothing;
+  if (summed.op != Op::mul || summed.operands[0] != summed.operands[1]) return SweepOf::own;
   const Node& deviation = graph.producer(summed.operands[0]);
   return context.options.cost.moments && deviation.op == Op::sub && graph.type(summed.results[0]).dtype == DType::f32 &&
                  is_mean(graph, node, deviation.operands[0], deviation.operands[1])
-             ? Shares::mean
-             : Shares::nothing;
+             ? SweepOf::mean
+             : SweepOf::own;
 }
 
 int sweeps_of(const Cluster& cluster) {

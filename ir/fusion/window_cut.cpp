@@ -20,7 +20,7 @@ bool alike(const Cluster& a, const Cluster& b) {
     return x.layout == y.layout && x.rounds == y.rounds;
   };
   return a.kernel_class == b.kernel_class && a.domain.extents == b.domain.extents && a.domain.kept == b.domain.kept &&
-         a.persistent == b.persistent && a.rounds == b.rounds && a.shares == b.shares && a.paired == b.paired &&
+         a.persistent == b.persistent && a.rounds == b.rounds && a.sweep_of == b.sweep_of && a.paired == b.paired &&
          a.computed == b.computed &&
          std::equal(a.reads.begin(), a.reads.end(), b.reads.begin(), b.reads.end(), same_read) &&
          std::equal(a.results.begin(), a.results.end(), b.results.begin(), b.results.end(), same_result);

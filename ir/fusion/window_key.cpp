@@ -93,7 +93,7 @@ class WindowKey {
          {cluster.slots, cluster.mask_slots, cluster.flops, cluster.tensor_flops, cluster.lane_flops})
       number(work);
     for (const bool fact : {cluster.persistent, cluster.random}) number(fact);
-    number(static_cast<int>(cluster.shares));
+    number(static_cast<int>(cluster.sweep_of));
     value(cluster.paired);
     number(cluster.boxed);
     number(cluster.computed);
