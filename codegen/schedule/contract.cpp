@@ -146,7 +146,7 @@ double clocks_of_fed(const Kernel& kernel, const ContractParts& parts, const Ope
   if (feed_of(kernel, parts, part, target) == Feed::boxes) return 0;
   const TileElement element = warpgroup_element(kernel, parts, target);
   const int vector = tile_access(kernel, part, element, Lines::as_read, target).vector;
-  return std::max(1.0, 8.0 / vector) / kIssuedElementsOfClock;
+  return std::max(1.0, 8.0 / vector) / kFedElementsOfClock;
 }
 
 Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Target& target) {

@@ -79,23 +79,6 @@ double load_slots(const Context& context, const Cluster& cluster) {
   return slots;
 }
 
-// What a Reduce kernel stores of its elements across the way that it walks them: each element is a sector's write.
-double scattered_us(const Context& context, const Cluster& cluster) {
-  constexpr double kSector = 32;  // bytes
-  if (cluster.kernel_class != KernelClass::reduce) return 0;
-  const Domain& domain = cluster.domain;
-  const std::uint32_t reduced = axis_bits(domain, domain.kept, domain.rank());
-  double bytes = 0;
-  for (const Result& result : cluster.results) {
-    if ((depends_of(result.layout) & reduced) == 0 || is_outer(domain, result.layout)) continue;
-    const int inner = result.layout.back().axis;
-    if (inner < 0 || (inner < domain.kept) == lies_in_columns(context, cluster)) continue;
-    bytes += context.count[static_cast<std::size_t>(result.value)] * kSector -
-             context.bytes[static_cast<std::size_t>(result.value)];
-  }
-  return bytes_us(bytes, context.options.cost.bandwidth_gb_s);
-}
-
 // Reductions over the kept axes leave one number for each block and element of a row, which a second function combines.
 double outer_us(const Context& context, const Cluster& cluster) {
   if (cluster.kernel_class != KernelClass::reduce) return 0;
@@ -167,8 +150,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   estimate.lane_flops = cluster.lane_flops;
   estimate.slots = cluster.slots + load_slots(context, cluster);
   estimate.memory_us =
-      (needs_rows_again(cluster) ? rows_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s)) +
-      scattered_us(context, cluster);
+      needs_rows_again(cluster) ? rows_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s);
   estimate.compute_us = std::max(arithmetic_us(cost, estimate), feed_us(context, cluster));
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);

@@ -10,6 +10,10 @@
 namespace tenon::ir::fusion {
 namespace {
 
+// Of what their instructions allow, what threads bring in whole products: 4.5 elements a clock of 8
+// (bench/results/matmul-log.md).
+constexpr double kFedShare = 0.56;
+
 // As in codegen/schedule/contract.cpp: up to so many rows (columns) a matrix streams past them, at the speed of memory
 // whatever is computed of it; the tiles that threads bring operands to; the least depth of a part.
 constexpr std::int64_t kFewRows = 32;
@@ -126,7 +130,8 @@ double feed_us(const Context& context, const Cluster& cluster) {
       if (parts > 1 && k / parts < kLeastDepth) break;
       const double tiles = batch * std::ceil(m / tile.m) * std::ceil(n / tile.n);
       const double elements = ((fed & 1U) != 0 ? tile.m : 0) + ((fed & 2U) != 0 ? tile.n : 0);
-      const double us = std::ceil(tiles * parts / processors) * elements * k / parts / (cost.fed_elements_ns * 1e3);
+      const double us =
+          std::ceil(tiles * parts / processors) * elements * k / parts / (kFedShare * cost.fed_elements_ns * 1e3);
       if (least == 0 || us < least) least = us;
     }
   return least * cluster.share();

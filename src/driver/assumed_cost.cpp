@@ -34,7 +34,7 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.tensor_cores = codegen::tensor_cores(target);
   cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;
   cost.paired_products = target.may.wgmma;
-  cost.fed_elements_ns = target.may.wgmma ? codegen::kFedElementsOfClock * target.gigahertz : 0;
+  cost.fed_elements_ns *= target.may.wgmma ? target.gigahertz / h100.gigahertz : 0;
   cost.tile_tests = target.may.wgmma && target.may.block_mask;
   cost.product_bounds = target.may.product_bounds;
   cost.online = target.may.online;
