@@ -88,11 +88,11 @@ ProductBounds bounds_of(const Kernel& kernel, const ContractParts& parts, const 
   return target.may.product_bounds ? product_bounds(kernel, parts) : ProductBounds{};
 }
 
+// Sums of a thread.
+int sums_of(const WarpgroupTile& tile) { return (tile.turns ? tile.m : tile.m / tile.consumers) / 64 * (tile.n / 2); }
+
 // Warpgroups that bring operands of threads: two where those that multiply leave registers for them.
-int producers_of(const WarpgroupTile& tile) {
-  const int sums = (tile.turns ? tile.m : tile.m / tile.consumers) / 64 * (tile.n / 2);  // of a thread
-  return tile.consumers == 2 && sums <= kSumsBesideTwo ? 2 : 1;
-}
+int producers_of(const WarpgroupTile& tile) { return tile.consumers == 2 && sums_of(tile) <= kSumsBesideTwo ? 2 : 1; }
 
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
   const Tiles tiles = tiles_of(problem, tile.m, tile.n);
@@ -202,7 +202,9 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
   if (!parts.second && (problem.m <= kFewRows || problem.n <= kFewRows)) return std::nullopt;
   std::optional<ContractSchedule> best;
   double least = 0;
+  const bool both_by_threads = problem.fed_a > 0 && problem.fed_b > 0;
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
+    if (both_by_threads && sums_of(tile) >= kSumsBesideTwo) continue;  // two operands of a step take registers too
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
     for (int divided = 1; divided <= kMostDivided; divided *= 2) {

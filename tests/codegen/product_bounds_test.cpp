@@ -117,9 +117,9 @@ void expect_bounded(const std::string& body, const std::vector<std::string>& way
   Options options = default_options();
   options.cache = false;
   const ir::Graph graph = ir::parse(
-      "graph g(a: bf16[2, 328, 456], w: bf16[2, 456, 264]) {\n"
+      "graph g(a: bf16[2, 328, 328], w: bf16[2, 328, 264]) {\n"
       "  i = iota(shape=[328, 264], axis=0)\n  j = iota(shape=[328, 264], axis=1)\n"
-      "  p = iota(shape=[328, 456], axis=0)\n  q = iota(shape=[328, 456], axis=1)\n  y = " +
+      "  p = iota(shape=[328, 328], axis=0)\n  q = iota(shape=[328, 328], axis=1)\n  y = " +
       body + "\n  return y\n}\n");
   for (const std::string& way : ways) {
     SCOPED_TRACE(body + ": " + way);
