@@ -99,6 +99,8 @@ Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& h
   return rounds;
 }
 
+std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds) { return all_held(kernel, rounds, {}); }
+
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds) {
   std::vector<Held> computed;
   if (rounds.sweeps.size() < 2) return {};

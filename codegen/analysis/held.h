@@ -17,6 +17,8 @@ struct Held {
 
 /// In definition order.
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
+/// The same of loads alone: what shared memory holds, where they are copied to.
+std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds);
 /// `rounds` with sweeps that use the values of earlier ones.
 Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held);
 

@@ -88,6 +88,15 @@ bool rereads(const Kernel& kernel) {
   return false;
 }
 
+bool stores_across(const Kernel& kernel) {
+  const std::size_t kept = shape_of(kernel).kept;
+  const auto lies_across = [&](const Store& store) {
+    return kept > 0 && store.access.offset.depends_on(static_cast<int>(kernel.axes.size()) - 1) &&
+           step_along(store.access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1;
+  };
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), lies_across);
+}
+
 bool finds_index(const Kernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
     return instr.kind == InstrKind::reduce && ir::info(instr.op).yields == ir::Yields::Index;

@@ -26,6 +26,8 @@ std::vector<const Instr*> row_loads(const Kernel& kernel);
 std::vector<const Instr*> row_streams(const Kernel& kernel);
 /// Whether something is stored for each element of a row.
 bool stores_elements(const Kernel& kernel);
+/// Whether neighbouring rows lie side by side where elements are stored.
+bool stores_across(const Kernel& kernel);
 /// Bytes of an element of the widest row operand.
 std::int64_t widest_of(const Kernel& kernel);
 /// Bytes of one element of every stream.

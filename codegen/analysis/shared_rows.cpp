@@ -35,9 +35,13 @@ bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId
 }
 
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const Rounds rounds = rounds_of(kernel);
   std::vector<InstrId> loads;
-  for (const Held& held : held_values(kernel, rounds_of(kernel))) {
-    if (!is_plain_load(kernel, held.value) || !whole_vectors(kernel, schedule, held.value)) return {};
+  const auto is_drawn = [&](const Held& held) { return kernel.instr(held.value).kind == InstrKind::random; };
+  const std::vector<Held> values = held_values(kernel, rounds);
+  if (std::any_of(values.begin(), values.end(), is_drawn)) return {};
+  for (const Held& held : held_loads(kernel, rounds)) {
+    if (!whole_vectors(kernel, schedule, held.value)) return {};
     loads.push_back(held.value);
   }
   return loads;

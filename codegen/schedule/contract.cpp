@@ -202,9 +202,10 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
   if (!parts.second && (problem.m <= kFewRows || problem.n <= kFewRows)) return std::nullopt;
   std::optional<ContractSchedule> best;
   double least = 0;
-  const bool both_by_threads = problem.fed_a > 0 && problem.fed_b > 0;
+  // Two operands of a step take registers too. A pair, whose matrices lie side by side, has no smaller tiles.
+  const bool spares_registers = problem.fed_a > 0 && problem.fed_b > 0 && !parts.second;
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
-    if (both_by_threads && sums_of(tile) >= kSumsBesideTwo) continue;  // two operands of a step take registers too
+    if (spares_registers && sums_of(tile) >= kSumsBesideTwo) continue;
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
     for (int divided = 1; divided <= kMostDivided; divided *= 2) {

@@ -17,6 +17,8 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kMaxHeldElements = 64;        // each also lives as f32 while it is used
+constexpr int kMostOfLaneReadOnly = 48;     // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
+                                            // [92112, 1280] on an H100)
 constexpr std::int64_t kThreadRow = 4;      // up to it a thread has a row for itself, as it has one of two vectors
 constexpr std::int64_t kBlockRow = 3072;    // beyond it a row is shared by a block
 constexpr std::int64_t kLargeRow = 16384;   // beyond it by a large one
@@ -58,9 +60,15 @@ std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
 // Short rows: as few lanes of a warp as leave each little to hold, and blocks of as many rows as take longer to move
 // than to launch (1.2 ns a block on an H100), where that leaves blocks enough for every multiprocessor.
 void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
-  constexpr std::int64_t kElements = 16, kVectors = 8, kBytesOfBlock = 6 << 10, kBlocks = 4;
+  constexpr std::int64_t kElements = 16, kElementsAcross = 24, kElementsReadOnly = 48, kVectors = 8,
+                         kBytesOfBlock = 6 << 10, kBytesReadOnly = 12 << 10, kBlocks = 4;
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
-  const std::int64_t each = std::clamp<std::int64_t>(kElements / schedule.vector, 1, kVectors);  // vectors of a lane
+  // Of a row whose elements are stored across it a lane has more, so that a warp stores pieces of more rows. So it has
+  // of one that is only reduced, several times: lanes then meet less (softmax's greatest share, bf16 [791733, 384] on
+  // an H100: 472 us of whole warps, 268 of 8 lanes).
+  const bool held = rereads(kernel) && !stores_elements(kernel);
+  const std::int64_t elements = stores_across(kernel) ? kElementsAcross : held ? kElementsReadOnly : kElements;
+  const std::int64_t each = std::clamp<std::int64_t>(elements / schedule.vector, 1, kVectors);  // vectors of a lane
   const auto enough = [&](int threads, int lanes) {
     return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
   };
@@ -72,7 +80,8 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
       schedule.team.lanes /= 2;
   const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
-  while (schedule.team.threads < kMostThreads && schedule.team.threads / lanes * row_bytes < kBytesOfBlock &&
+  const std::int64_t least_bytes = stores_elements(kernel) || lanes < 32 ? kBytesOfBlock : kBytesReadOnly;
+  while (schedule.team.threads < kMostThreads && schedule.team.threads / lanes * row_bytes < least_bytes &&
          enough(2 * schedule.team.threads, lanes))
     schedule.team.threads *= 2;
 }
@@ -154,11 +163,13 @@ void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Targ
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
   if (row_loads(kernel).size() > row_streams(kernel).size()) choose_norm_team(schedule, kernel, target, shape);
-  if (schedule.team.mapping == RowMapping::warp && shape.length > kMaxHeldElements / 2 * schedule.team.lanes) {
+  const int most_of_lane = stores_elements(kernel) ? kMaxHeldElements / 2 : kMostOfLaneReadOnly;
+  if (schedule.team.mapping == RowMapping::warp && shape.length > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = 128;
   }
-  for (const int most : {kMaxHeldElements / 2, kMaxHeldElements}) {
+  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane : kMaxHeldElements / 2;
+  for (const int most : {few, kMaxHeldElements}) {
     ReduceSchedule larger = schedule;
     for (hold_row(larger, kernel, shape, most);
          !holds_rows(larger) && larger.team.mapping == RowMapping::block && larger.team.threads < kMostThreads;
@@ -270,7 +281,11 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   // More is computed of each element, or of vectors that may end early, than registers are left for.
   const bool half = online || (schedule.peeled && rounds_of(kernel).sweeps.size() > 1);
   const int width = schedule.vector * (half ? 2 : 1) * (online && wide ? 2 : 1);
-  int unroll = choose_unroll(kernel, width, turns_of(schedule, shape));
+  // Of peeled rows the operands that all rows share take as many registers, for their vectors are shifted.
+  const auto operands =
+      static_cast<int>(row_loads(kernel).size() / std::max<std::size_t>(1, row_streams(kernel).size()));
+  const int peeled_width = width * std::max(1, operands);
+  int unroll = choose_unroll(kernel, schedule.peeled ? peeled_width : width, turns_of(schedule, shape));
   const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   const bool of_block = schedule.team.mapping == RowMapping::block;
   const bool moments = target.may.moments && of_block && unroll > 1 && find_moments(kernel).has_value();
@@ -300,7 +315,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     const bool many = shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
     schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
     // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
-    unroll = schedule.peeled ? choose_unroll(kernel, width, 2 * turns_of(schedule, shape) - 1)
+    unroll = schedule.peeled ? choose_unroll(kernel, peeled_width, 2 * turns_of(schedule, shape) - 1)
                              : std::min(unroll, many ? 1 : 2);
   }
   schedule.keep = Reread{online, unroll, moments && unroll > 1};
@@ -333,7 +348,13 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
-  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel, target);
+  const bool beyond_caches = exceeds_caches(kernel, target);
+  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && beyond_caches;
+  // Some rows are written at a third of the speed otherwise (bf16 [16640, 3136] on an H100: 210 us, 74 so). Only blocks
+  // whose rows share operands are slower by it (layer norm of [10080, 8192] in f32: 0.78).
+  const bool share =
+      schedule.team.mapping == RowMapping::block && row_loads(kernel).size() > row_streams(kernel).size();
+  if (stores_elements(kernel) && beyond_caches && !schedule.staged && !share) schedule.cache.streaming = true;
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)
     schedule.cache.streaming_loads = streams_past(kernel, target, true, kMostStreamedPercent);

@@ -24,6 +24,7 @@ constexpr std::int64_t kShortColumn = 64;
 // Of vectors whose means and squares share a sweep: a thread takes so many registers that larger blocks leave a
 // multiprocessor half empty (bf16 [524288, 48] on an H100: 47 us with 256 threads, 30 with 128).
 constexpr int kThreadsOfMoments = 128;
+constexpr int kResidentOfMoments = 256;  // each counts for so many: four blocks of 128 run on a multiprocessor at once
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
@@ -114,10 +115,11 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
   if (large) unroll = std::min(unroll, kMostUnrolled);
   schedule.keep = Reread{.unroll = unroll, .moments = shared.moments};
+  const int resident = large ? kResidentOfMoments : schedule.team.threads;  // as registers leave room for
   if (one_sweep(kernel, shared))
-    schedule.cut = in_parts(
-        choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, schedule.team.threads),
-        finishing_team(kernel));
+    schedule.cut =
+        in_parts(choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, resident),
+                 finishing_team(kernel));
   return schedule;
 }
 
@@ -134,7 +136,8 @@ struct HeldBlock {
 // shorter pieces. A piece that begins between sectors shares both of its ends with its neighbours, so there long pieces
 // come first. Measured on an H100 in f32, bf16 and f64, with columns of 2 to 512 rows.
 std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
-  constexpr std::int64_t kWord = 4, kAlignment = 16, kLeastOfThread = 16, kLeastPiece = 128;  // bytes
+  constexpr std::int64_t kWord = 4, kAlignment = 16, kLeastOfThread = 16, kLeastRead = 64, kLeastPiece = 128,
+                         kBytesOfBlock = 6 << 10;  // bytes
   constexpr std::int64_t kShort = 8, kShortUnaligned = 16;
   constexpr int kLeastColumns = 8;
   constexpr HeldBlock kNarrow[] = {{256, 128, 26}, {256, 64, 32}, {512, 32, 16}, {512, 32, 24}};
@@ -155,18 +158,20 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   const bool aligned = power_of_two_divisor(extent, whole, kernel.symbols) == whole;
   const int most_columns = !aligned && shape.length < kShortUnaligned ? 256 : 128;
   const std::int64_t along = extent.bounds(kernel.symbols).max;
+  // Where no elements are stored, what is under way is all that a thread waits for.
+  const std::int64_t least_of_thread = stores_elements(kernel) ? (wide ? 2 : 1) * kLeastOfThread : kLeastRead;
   const auto fits = [&](const HeldBlock& block, int columns) {
     schedule.team.threads = block.threads;
     schedule.team.columns = columns;
     const std::int64_t piece = columns * schedule.vector * widest;
     const bool few = shape.rows < std::int64_t{target.multiprocessors} * columns * schedule.vector;
-    const bool beyond = columns / 2 * schedule.vector >= along && piece > kLeastPiece;
+    const bool small = piece * shape.length < kBytesOfBlock;  // it takes longer to launch than to read
+    const bool beyond = columns / 2 * schedule.vector >= along && piece > kLeastPiece && !small;
     if (piece < std::min(block.least, most_columns * schedule.vector * widest)) return false;
     if (columns > kLeastColumns && (few || beyond)) return false;
     const auto steps = [&] { return (shape.length + team_size(schedule) - 1) / team_size(schedule); };
     const auto bytes = [&] { return steps() * std::max(kWord, schedule.vector * held_bytes(kernel)); };
-    while (schedule.team.threads > std::max(columns, 64) && bytes() < (wide ? 2 : 1) * kLeastOfThread)
-      schedule.team.threads /= 2;
+    while (schedule.team.threads > std::max(columns, 64) && bytes() < least_of_thread) schedule.team.threads /= 2;
     // Beyond `most` words a thread spills, or too few threads run. Temporaries of f64 take two registers each.
     const int most = widest > kWord                    ? 16
                      : widest < kWord                  ? block.narrow_words

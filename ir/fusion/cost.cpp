@@ -8,6 +8,7 @@
 #include "ir/fusion/cluster.h"
 #include "ir/fusion/feeds.h"
 #include "ir/fusion/long_rows.h"
+#include "ir/fusion/pieces.h"
 #include "ir/fusion/roofline.h"
 
 namespace tenon::ir::fusion {
@@ -151,6 +152,7 @@ Estimate estimate_of(const Context& context, const Cluster& cluster, double byte
   estimate.slots = cluster.slots + load_slots(context, cluster);
   estimate.memory_us =
       needs_rows_again(cluster) ? rows_us(context, cluster, bytes) : bytes_us(bytes, cost.bandwidth_gb_s);
+  if (context.options.split_pieces) estimate.memory_us *= slowdown_of_pieces(context, cluster);
   estimate.compute_us = std::max(arithmetic_us(cost, estimate), feed_us(context, cluster));
   estimate.us = cost.launch_us + std::max(estimate.memory_us, estimate.compute_us) +
                 cost.overlap * std::min(estimate.memory_us, estimate.compute_us) + outer_us(context, cluster);

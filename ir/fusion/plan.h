@@ -186,18 +186,19 @@ struct PlanOptions {
   bool split_depth = false;  ///< few tiles of a product with a long depth become batches of parts of it, and their sum
   bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
   bool pair_products =
-      false;               ///< two products of the same rows share a kernel where one is needed at the other's points
-  bool rows_apart = true;  ///< few rows that are more than blocks hold: each sweep a kernel, where that is faster
-  int max_operands = 24;   ///< pointers of one kernel that is merged of several
-  int max_pointers = 128;  ///< and those that one operator takes through the views before it: beyond, some of these
-                           ///< are stored, and concats of more operands are cut
-  int max_nodes = 1024;    ///< computed nodes of one kernel
-  int max_places = 128;    ///< values that one kernel computes or loads again, at other places than the first, before
-                           ///< it stores them (views that meet again multiply them); 0: 1,024
-  int max_readers = 64;    ///< readers of one value with which its maker is tried
-  int max_siblings = 16;   ///< siblings that are tried for each value that a kernel reads
-  int window = 10;     ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
-  int max_packed = 8;  ///< groups that one launch runs side by side; 1: no packs
+      false;  ///< two products of the same rows share a kernel where one is needed at the other's points
+  bool split_pieces = false;  ///< rows of short pieces are reduced down columns first, where that is faster
+  bool rows_apart = true;     ///< few rows that are more than blocks hold: each sweep a kernel, where that is faster
+  int max_operands = 24;      ///< pointers of one kernel that is merged of several
+  int max_pointers = 128;     ///< and those that one operator takes through the views before it: beyond, some of these
+                              ///< are stored, and concats of more operands are cut
+  int max_nodes = 1024;       ///< computed nodes of one kernel
+  int max_places = 128;   ///< values that one kernel computes or loads again, at other places than the first, before
+                          ///< it stores them (views that meet again multiply them); 0: 1,024
+  int max_readers = 64;   ///< readers of one value with which its maker is tried
+  int max_siblings = 16;  ///< siblings that are tried for each value that a kernel reads
+  int window = 10;        ///< pieces of neighbouring kernels that are cut anew exactly, 2 to 16; 0: greedy merging only
+  int max_packed = 8;     ///< groups that one launch runs side by side; 1: no packs
   double max_live_bytes = 0;  ///< of intermediates alive at once, at the typical binding; 0: no limit. A graph that no
                               ///< plan was found for is an Error(resource)
   Bindings typical;           ///< symbol values for cost estimates; others count as 1024 (clamped to bounds)

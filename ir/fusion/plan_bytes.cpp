@@ -102,11 +102,11 @@ void fields(auto& each, Is<Plan> auto& all) {
 
 void fields(auto& each, Is<PlanOptions> auto& all) {
   auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32,
-         pair_products, rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings,
-         window, max_packed, max_live_bytes, typical, cost] = all;
+         pair_products, split_pieces, rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers,
+         max_siblings, window, max_packed, max_live_bytes, typical, cost] = all;
   each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32, pair_products,
-       rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window, max_packed,
-       max_live_bytes, typical, cost);
+       split_pieces, rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window,
+       max_packed, max_live_bytes, typical, cost);
 }
 
 template <typename T>

@@ -87,7 +87,8 @@ class SplitSums {
         pending.insert(pending.end(), node.operands.begin(), node.operands.end());
     }
     if (!row || row->empty()) return std::nullopt;
-    const auto reduced = reduced_axes(sum, static_cast<int>(all.size()));
+    auto reduced = reduced_axes(sum, static_cast<int>(all.size()));
+    std::erase_if(reduced, [&](int axis) { return all[static_cast<std::size_t>(axis)].is(1); });
     const auto is_reduced = [&](std::int64_t axis) {
       return std::find(reduced.begin(), reduced.end(), static_cast<int>(axis)) != reduced.end();
     };

@@ -10,7 +10,7 @@ ir::PlanOptions plan_options(codegen::TargetKind target, const Options& options,
   result.fuse = options.fuse;
   result.mixed_order = target == codegen::TargetKind::cuda;
   result.pad_rows = result.turn_f8 = result.split_depth = result.split_f32 = result.pair_products =
-      target == codegen::TargetKind::cuda;
+      result.split_pieces = target == codegen::TargetKind::cuda;
   if (target == codegen::TargetKind::cpu) result.max_packed = 1;  // a CPU has no launch to save
   result.max_live_bytes = options.max_live_bytes;
   result.typical = options.typical;

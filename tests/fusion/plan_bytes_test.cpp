@@ -14,7 +14,7 @@ namespace {
 PlanOptions all_options() {
   PlanOptions options;
   options.mixed_order = options.pad_rows = options.turn_f8 = options.split_depth = options.split_f32 =
-      options.pair_products = true;
+      options.pair_products = options.split_pieces = true;
   return options;
 }
 

@@ -147,6 +147,13 @@ Value* finished(Unit& unit, Value* value) {
   return concatenate(unit, std::move(pieces));
 }
 
+// Whether LLVM may make one instruction of `value` and its store: integers cut short, and f16 from f32 (on AVX-512).
+bool is_narrowed(const Value* value) {
+  if (const auto* bits = llvm::dyn_cast<llvm::BitCastInst>(value))
+    return llvm::isa<llvm::FPTruncInst>(bits->getOperand(0));
+  return llvm::isa<llvm::TruncInst>(value);
+}
+
 void store_scalar(Unit& unit, Scope& scope, const Store& store, Value* value, Value* condition) {
   const Operand& operand = operand_of(unit, store.access.operand);
   Value* offset = evaluate_index(unit, scope, store.access.offset);
@@ -178,7 +185,7 @@ void emit_store(Unit& unit, Scope& scope, const Store& store, StoreStyle style) 
       b.CreateMaskedStore(value, address, element_alignment(operand), mask);
       return;
     }
-    if (style.streaming && llvm::isa<llvm::TruncInst>(value)) value = finished(unit, value);
+    if (style.streaming && is_narrowed(value)) value = finished(unit, value);
     const auto bytes = static_cast<std::uint64_t>(scope.lanes * size_of(operand.dtype));
     llvm::StoreInst* instruction =
         b.CreateAlignedStore(value, address, style.streaming ? llvm::Align(bytes) : element_alignment(operand));

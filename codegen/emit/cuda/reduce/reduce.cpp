@@ -37,7 +37,7 @@ ReduceEmitter::ReduceEmitter(const Kernel& kernel, const Kernel& whole, const Ta
     std::erase_if(cache_.kept, is_near);
   }
   if (!holds_rows(schedule_)) return;
-  held_ = held_values(kernel, rows_.rounds);
+  held_ = shared_elements(schedule_) > 0 ? held_loads(kernel, rows_.rounds) : held_values(kernel, rows_.rounds);
   rows_.rounds = with_held(kernel, rows_.rounds, held_);
   if (shared_elements(schedule_) > 0) shared_ = shared_loads(kernel, schedule_);
 }
