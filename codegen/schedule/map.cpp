@@ -181,7 +181,7 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
     if (element_bytes(kernel, access) != size) return;
     loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
   }
-  if (std::max(stored, loaded) > kNarrow || (size != 2 && size != 4)) return;
+  if (std::max(stored, loaded) > kNarrow || size > 4) return;
   MapSchedule shifted = schedule;
   shifted.tile->shift = true;
   shifted.vector = static_cast<int>(16 / size);
@@ -332,6 +332,13 @@ bool strip_short_axis(MapSchedule& schedule, const Kernel& kernel) {
   return true;
 }
 
+// Whether a thread should have all of a few rows rather than pass them through shared memory.
+bool strips_few_rows(MapSchedule schedule, const Kernel& kernel, const Target& target, std::int64_t widest) {
+  constexpr int kFew = 4;
+  return !schedule.tile && target.may.overlaps && schedule.vector * widest >= kNarrowBytes &&
+         strip_short_axis(schedule, kernel) && schedule.strip <= kFew;
+}
+
 // Each operand once, however many loads read it.
 std::vector<Access> streams_of_operands(const std::vector<Access>& accesses) {
   std::vector<Access> streams;
@@ -368,6 +375,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
   shift_narrow_tile(schedule, kernel, target);
+  if (!strips_few_rows(schedule, kernel, target, widest)) choose_flat_tile(schedule, kernel, target, vector);
   if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;

@@ -85,6 +85,15 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
     along_rows.vector = power_of_two_divisor(kernel.axes.back().extent, chosen.vector, kernel.symbols);
     add(along_rows);
   }
+  if (chosen.tile && chosen.flat)
+    for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 2}, {4, 4}})
+      for (const int threads : {128, 256, 512}) {
+        MapSchedule tiled = chosen;
+        tiled.tile->rows = chosen.tile->rows * rows / 2;
+        tiled.tile->columns = chosen.tile->columns * columns / 2;
+        tiled.threads = threads;
+        add(tiled);
+      }
   if (chosen.tile) {
     for (const auto& [rows, columns] : {std::pair{32, 32}, {32, 64}, {64, 32}, {64, 64}, {128, 64}, {64, 128}}) {
       MapSchedule tiled = chosen;
