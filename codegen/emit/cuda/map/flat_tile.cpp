@@ -162,6 +162,7 @@ void emit_work(Writer& out, const Flat& flat) {
   const Kernel& kernel = flat.kernel;
   const int vector = flat.schedule.vector, slots = flat.tile.points / vector, threads = flat.schedule.threads;
   Points points = map_points(kernel, flat.schedule);
+  points.cache.whole_stores = true;  // NVVM 13.0 stored what comes from the tile element by element
   points.lanes.flat =
       vector > 1 && (!lies_in_axis(flat, {flat.inner()}, vector) ||
                      extent_of(kernel, kernel.axes.size() - 1, kernel.axes.size()).constant() % vector != 0);
