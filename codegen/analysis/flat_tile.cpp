@@ -16,6 +16,9 @@ using Extents = std::vector<int>;
 constexpr std::int64_t kSector = 32;          // bytes that memory gives at once
 constexpr std::int64_t kMostBoxed = 1 << 15;  // points
 constexpr std::size_t kMostLoads = 4;
+constexpr std::int64_t kUncut = 4;       // times what is wanted of an axis: less stays whole where parts cut vectors
+constexpr std::int64_t kNeighbours = 4;  // elements apart, in rows of so many points: loads share their lines
+constexpr std::int64_t kLongRow = 64;
 
 std::int64_t extent_at(const Kernel& kernel, int axis) {
   return kernel.axes[static_cast<std::size_t>(axis)].extent.constant();
@@ -60,6 +63,8 @@ bool lies_across(const Kernel& kernel, const Access& access) {
   const std::vector<int> order = order_of(kernel, access);
   if (order == order_of_domain(kernel)) return false;
   const std::int64_t run = extent_at(kernel, inner) * std::abs(step(access, inner)) * element_bytes(kernel, access);
+  if (std::abs(step(access, inner)) <= kNeighbours && step(access, inner) != 1 && extent_at(kernel, inner) >= kLongRow)
+    return false;
   return order[0] != inner || run < kSector;
 }
 
@@ -128,10 +133,13 @@ void widen(const Kernel& kernel, Extents& extents, Extents& units, const std::ve
   for (const int axis : order) {
     if (product >= target) return;
     const std::int64_t extent = extent_at(kernel, axis), wanted = (target + product - 1) / product;
-    const std::int64_t parts = std::max<std::int64_t>(1, extent / wanted), part = (extent + parts - 1) / parts;
-    at(extents, axis) = std::max(at(extents, axis), static_cast<int>(std::min<std::int64_t>(part, kMostBoxed)));
     std::int64_t unit = sector / std::gcd(sector, product);
     while (extent % unit != 0) unit /= 2;
+    const bool cuts_vectors = unit * product % (sector / 2) != 0;
+    const std::int64_t parts =
+        cuts_vectors && extent < kUncut * wanted ? 1 : std::max<std::int64_t>(1, extent / wanted);
+    const std::int64_t part = (extent + parts - 1) / parts;
+    at(extents, axis) = std::max(at(extents, axis), static_cast<int>(std::min<std::int64_t>(part, kMostBoxed)));
     at(units, axis) = std::max(at(units, axis), static_cast<int>(unit));
     if (part < extent) return;
     product *= extent;

@@ -11,8 +11,8 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMostBytes = 20 << 10;                  // of a tile: several blocks are on a multiprocessor
-constexpr int kWaves = 2;                                      // blocks for each multiprocessor
+constexpr std::int64_t kMostBytes = 20 << 10;  // of one or two loads each: several blocks are on a multiprocessor
+constexpr int kWaves = 2;                      // blocks for each multiprocessor
 constexpr std::int64_t kLongestRun = 2048, kShortestRun = 32;  // bytes that follow each other, on both sides
 
 std::int64_t narrowest_element(const Kernel& kernel, const std::vector<FlatLoad>& loads) {
@@ -39,6 +39,17 @@ bool serves(const MapTile& tile, const Kernel& kernel, const std::vector<FlatLoa
          100 * points(row) * points(column) >= kLeastPercent * dealt(row, tile.rows) * dealt(column, tile.columns);
 }
 
+// Whether a few streams become one, element by element: narrow ones a thread may as well load as they are.
+bool weaves_elements(const Kernel& kernel, const FlatTile& tile, int vector) {
+  constexpr std::int64_t kStreams = 4, kNarrow = 4;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  return kernel.axes.back().extent.constant() <= kStreams &&
+         std::any_of(tile.loads.begin(), tile.loads.end(), [&](const FlatLoad& load) {
+           const std::int64_t size = element_bytes(kernel, kernel.instr(load.id).access);
+           return load.order[0] == inner - 1 && std::min(load.vector, vector) * size < kNarrow;
+         });
+}
+
 std::int64_t boxes(const Kernel& kernel, const FlatTile& tile) {
   std::int64_t boxes = 1;
   for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
@@ -63,9 +74,11 @@ bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target&
         MapTile{.axis = loads[0].order[0], .rows = static_cast<int>(rows), .columns = static_cast<int>(columns)};
     flat.vector = flat_tile_vector(kernel, *flat.tile, vector);
     const auto tile = flat_tile_of(kernel, flat);
-    if (!tile || boxes(kernel, *tile) < std::int64_t{kWaves} * target.multiprocessors) return false;
+    if (!tile || weaves_elements(kernel, *tile, flat.vector) ||
+        boxes(kernel, *tile) < std::int64_t{kWaves} * target.multiprocessors)
+      return false;
     const std::int64_t bytes = shared_bytes(kernel, *tile);
-    if (bytes > kMostBytes || bytes <= most) return false;
+    if (bytes > kMostBytes * std::min<std::int64_t>(2, std::ssize(loads)) || bytes <= most) return false;
     most = bytes;
     chosen = flat;
     return true;
