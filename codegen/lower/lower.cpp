@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/flat_tile.h"
 #include "codegen/analysis/narrow.h"
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/visit.h"
@@ -103,7 +104,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
   if (!streams_past_vector(kernel, target) && sum_vector_products(kernel)) collapse_axes(kernel);
-  if (target.kind == TargetKind::cuda) lengthen_inner_axis(kernel);
+  if (target.kind == TargetKind::cuda && loads_across(kernel).empty()) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.may.narrow) mark_narrow(kernel);
   mark_products(kernel, options.contraction);

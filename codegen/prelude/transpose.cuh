@@ -154,3 +154,34 @@ __device__ __forceinline__ void flush_tile(transpose_tile<T, rows, columns>& til
       if (row < row_limit && column + g < column_limit) store(row, column + g, x[g]);
   }
 }
+
+//@ put_piece
+// Elements j … j + N - 1 of x to p, which is aligned to so many, as j is.
+template <int N, class T, int M>
+__device__ __forceinline__ void put_piece(T* p, const pack<T, M>& x, int j) {
+  *reinterpret_cast<pack<T, N>*>(p) = *reinterpret_cast<const pack<T, N>*>(x.element + j);
+}
+
+//@ fill_flat
+// The share of one of `threads` threads in `slots` vectors of a flat tile: load(slot) gives one, put(slot, x) leaves its
+// elements in their places. Loads come before the writes that wait for them.
+template <class T, int vector, int slots, int threads, class Load, class Put>
+__device__ __forceinline__ void fill_flat(Load load, Put put) {
+  constexpr int rounds = (slots + threads - 1) / threads, most = 64 / (vector * (int)sizeof(T));
+  constexpr int held_rounds = rounds < most ? rounds : most < 1 ? 1 : most > 16 ? 16 : most;
+  constexpr bool whole = slots % (held_rounds * threads) == 0;
+#pragma unroll 1
+  for (int first = 0; first < rounds; first += held_rounds) {
+    pack<T, vector> held[held_rounds];
+#pragma unroll
+    for (int i = 0; i < held_rounds; ++i) {
+      const u32 slot = (u32)((first + i) * threads) + threadIdx.x;
+      if (whole || slot < slots) held[i] = load(slot);
+    }
+#pragma unroll
+    for (int i = 0; i < held_rounds; ++i) {
+      const u32 slot = (u32)((first + i) * threads) + threadIdx.x;
+      if (whole || slot < slots) put(slot, held[i]);
+    }
+  }
+}

@@ -305,6 +305,20 @@ __device__ __forceinline__ pack<T, N> load_kept(const T* p, bool inside = true) 
   return arrived(x);
 }
 
+//@ store_whole
+// As store, in words that a compiler does not take apart.
+template <int N, int aligned, class T>
+__device__ __forceinline__ void store_whole(T* __restrict__ p, const pack<T, N>& x) {
+  using word = typename word_of<aligned * (int)sizeof(T)>::type;
+#pragma unroll
+  for (int i = 0; i < N; i += aligned) {
+    pack<T, aligned> piece;
+#pragma unroll
+    for (int j = 0; j < aligned; ++j) piece[j] = x[i + j];
+    __stwb(reinterpret_cast<word*>(p + i), *reinterpret_cast<const word*>(&piece));
+  }
+}
+
 //@ store_streaming
 // As store, marked as not read again soon: larger than the caches.
 template <int N, int aligned, class T>

@@ -18,6 +18,9 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 bool may_spread(const Kernel& kernel, const MapSchedule& schedule);
 /// `chosen`, spread where a tensor that all share would not stay in the caches.
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen);
+/// Gives `schedule` a flat tile of vectors of up to `vector` points where a load lies across the domain, and the tile
+/// that it has, if any, has short rows (codegen/schedule/map_flat_tile.cpp). False where it is left as it was.
+bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target, int vector);
 /// What might be better than `chosen` (codegen/schedule/map_candidates.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);

@@ -169,6 +169,7 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
 // aligned vectors that are shifted. Measured on sm_90 with 2 and 4 bytes, 256 bytes of a tile's row and 512 threads.
 void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr std::int64_t kNarrow = 4, kRowBytes = 256;  // bytes of an access at most, and of a tile's row
+  constexpr std::int64_t kSingle = 2;                   // of elements of one byte, on one side
   if (!schedule.tile) return;
   const Transposed transposed = transposed_along(kernel, schedule.tile->axis);
   std::int64_t size = 0, stored = 16, loaded = 16;
@@ -181,7 +182,8 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
     if (element_bytes(kernel, access) != size) return;
     loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
   }
-  if (std::max(stored, loaded) > kNarrow || (size != 2 && size != 4)) return;
+  const bool narrow = size == 1 ? std::min(stored, loaded) <= kSingle : std::max(stored, loaded) <= kNarrow;
+  if (!narrow || size > 4) return;
   MapSchedule shifted = schedule;
   shifted.tile->shift = true;
   shifted.vector = static_cast<int>(16 / size);
@@ -332,6 +334,13 @@ bool strip_short_axis(MapSchedule& schedule, const Kernel& kernel) {
   return true;
 }
 
+// Whether a thread should have all of a few rows rather than pass them through shared memory.
+bool strips_few_rows(MapSchedule schedule, const Kernel& kernel, const Target& target, std::int64_t widest) {
+  constexpr int kFew = 4;
+  return !schedule.tile && target.may.overlaps && schedule.vector * widest >= kNarrowBytes &&
+         strip_short_axis(schedule, kernel) && schedule.strip <= kFew;
+}
+
 // Each operand once, however many loads read it.
 std::vector<Access> streams_of_operands(const std::vector<Access>& accesses) {
   std::vector<Access> streams;
@@ -368,6 +377,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
   shift_narrow_tile(schedule, kernel, target);
+  if (!strips_few_rows(schedule, kernel, target, widest)) choose_flat_tile(schedule, kernel, target, vector);
   if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;

@@ -2,6 +2,7 @@
 // each.
 #include <algorithm>
 
+#include "codegen/analysis/flat_tile.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
@@ -22,6 +23,27 @@ MapSchedule without_tile(MapSchedule schedule) {
   schedule.tile.reset();
   schedule.threads = 256;
   return schedule;
+}
+
+// Flat tiles of other extents, or where there is none, of some.
+std::vector<MapSchedule> flat_tiles(const Kernel& kernel, const MapSchedule& chosen) {
+  std::vector<MapSchedule> tiles;
+  const std::vector<FlatLoad> loads = loads_across(kernel);
+  if (loads.empty()) return tiles;
+  const bool flat = chosen.tile && chosen.flat;
+  const int of_rows = flat ? chosen.tile->rows : 64, of_columns = flat ? chosen.tile->columns : 64;
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 2}, {2, 1}, {2, 2}, {4, 4}})
+    for (const int threads : {128, 256, 512}) {
+      MapSchedule tiled = chosen;
+      tiled.flat = true;
+      tiled.strip = tiled.unroll = 1;
+      tiled.spread = tiled.interior = tiled.overlaps = false;
+      tiled.tile = MapTile{.axis = loads[0].order[0], .rows = of_rows * rows / 2, .columns = of_columns * columns / 2};
+      tiled.vector = flat_tile_vector(kernel, *tiled.tile, static_cast<int>(16 / widest_stored(kernel)));
+      tiled.threads = threads;
+      tiles.push_back(tiled);
+    }
+  return tiles;
 }
 
 }  // namespace
@@ -85,6 +107,7 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
     along_rows.vector = power_of_two_divisor(kernel.axes.back().extent, chosen.vector, kernel.symbols);
     add(along_rows);
   }
+  for (const MapSchedule& tiled : flat_tiles(kernel, chosen)) add(tiled);
   if (chosen.tile) {
     for (const auto& [rows, columns] : {std::pair{32, 32}, {32, 64}, {64, 32}, {64, 64}, {128, 64}, {64, 128}}) {
       MapSchedule tiled = chosen;

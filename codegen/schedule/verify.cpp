@@ -2,6 +2,7 @@
 // other, and emitters check no more. Rules of speed are none of these.
 #include <algorithm>
 
+#include "codegen/analysis/flat_tile.h"
 #include "codegen/analysis/interior.h"
 #include "codegen/analysis/outer_parts.h"
 #include "codegen/analysis/overlap.h"
@@ -60,6 +61,21 @@ Reason verify_tile(const MapSchedule& schedule, const Kernel& kernel) {
   return {};
 }
 
+Reason verify_flat_tile(const MapSchedule& schedule, const Kernel& kernel) {
+  const MapTile& tile = *schedule.tile;
+  const std::vector<FlatLoad> loads = loads_across(kernel);
+  if (loads.empty()) return "no load lies in another order than the domain";
+  if (tile.axis != loads[0].order[0]) return "the axis of a flat tile is the one of neighbours in its first load";
+  if (tile.rows < 2 || tile.rows > kMostOfTile || tile.columns < 2 || tile.columns > kMostOfTile)
+    return "a flat tile has 2 to 4096 rows and columns";
+  if (schedule.unroll != 1 || schedule.spread || tile.shift || tile.vector != 1)
+    return "a flat tile is neither unrolled nor shifted, and its vectors are as wide as may be";
+  const auto flat = flat_tile_of(kernel, schedule);
+  if (!flat) return "the box of a flat tile has whole vectors, and no more than 32768 points";
+  if (shared_bytes(kernel, *flat) > kStaticSharedBytes) return "the tiles exceed 48 KB of shared memory";
+  return {};
+}
+
 Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Target&) {
   if (Reason why = verify_threads(schedule.threads); !why.empty()) return why;
   if (!is_vector(schedule.vector)) return "a vector has 1 to 16 elements";
@@ -79,7 +95,8 @@ Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Targ
   if (schedule.interior && interior_of(kernel).empty()) return "no guard is of one axis";
   const VectorPoints points{static_cast<int>(kernel.axes.size()) - 1, schedule.vector, schedule.flat};
   if (schedule.overlaps && overlaps_of(kernel, points).empty()) return "no loads of neighbouring points overlap";
-  return schedule.tile ? verify_tile(schedule, kernel) : Reason();
+  if (!schedule.tile) return {};
+  return schedule.flat ? verify_flat_tile(schedule, kernel) : verify_tile(schedule, kernel);
 }
 
 // ---- Reduce ---------------------------------------------------------------------------------------------------------

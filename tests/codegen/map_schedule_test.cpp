@@ -157,6 +157,9 @@ TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
             "map threads=512 vector=8 tile axis=0 rows=64 columns=128 shift");
   EXPECT_EQ(chosen("graph g(x: f32[4095, 4097]) { y = add(transpose(x), 1); return y }"),
             "map threads=512 vector=4 tile axis=0 rows=64 columns=64 shift");
+  for (const char* shape : {"[16383, 16385]", "[16383, 16384]"})  // of bytes also where one side is aligned
+    EXPECT_NE(chosen("graph g(x: u8" + std::string(shape) + ") { y = add(transpose(x), 1); return y }").find(" shift"),
+              std::string::npos);
   // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
   EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
             "map threads=512 vector=8 tile axis=0 rows=64 columns=64 tile_vector=8 keep_reads");

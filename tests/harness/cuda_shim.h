@@ -244,6 +244,10 @@ template <class T>
 void __stcs(T* p, T value) {
   memcpy(p, &value, sizeof(T));
 }
+template <class T>
+void __stwb(T* p, T value) {
+  memcpy(p, &value, sizeof(T));
+}
 
 // Products that no sum is contracted with.
 inline float __fmul_rn(float a, float b) {

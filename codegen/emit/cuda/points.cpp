@@ -363,10 +363,11 @@ class PointsEmitter {
       return;
     }
     const Access& access = store_at(kernel_, index).access;
+    const CacheHints& cache = points_.cache;
+    const char* function = cache.streaming_stores ? "store_streaming" : cache.whole_stores ? "store_whole" : "store";
     out_.line(fmt::format("{}{}<{}, {}>({}, y{});",
-                          condition_prefix(points_.condition, guard_text(access.guards, names_)),
-                          points_.cache.streaming_stores ? "store_streaming" : "store", vector(), width,
-                          address(kernel_, access, names_), index));
+                          condition_prefix(points_.condition, guard_text(access.guards, names_)), function, vector(),
+                          width, address(kernel_, access, names_), index));
   }
 
   // The stores that do not belong to the points of a vector.

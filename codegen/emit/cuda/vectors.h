@@ -24,6 +24,7 @@ struct Lanes {
 /// What vectors ask of memory. A load that is in no list is a plain one.
 struct CacheHints {
   bool streaming_stores = false;       ///< stores bypass the caches
+  bool whole_stores = false;           ///< others are instructions that compilers do not take apart
   std::vector<InstrId> streamed = {};  ///< these loads bypass the caches
   std::vector<InstrId> kept = {};      ///< the L2 keeps the lines of these
   std::vector<InstrId> prompt = {};    ///< a compiler must not put these off

@@ -7,6 +7,7 @@
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/emit.h"
+#include "codegen/emit/cuda/map/flat_tile.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/vectors.h"
@@ -299,7 +300,7 @@ void emit_loads_first(Writer& out, const Share& share, const Points& points) {
 
 Source emit_map(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
-  if (schedule.tile) return emit_transposing_map(kernel, target);
+  if (schedule.tile) return schedule.flat ? emit_flat_tile(kernel, target) : emit_transposing_map(kernel, target);
   const Share share = share_of(kernel, schedule);
   Points points = map_points(kernel, schedule);
   Writer out(1);

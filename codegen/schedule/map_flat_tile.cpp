@@ -1,0 +1,94 @@
+// Flat tiles (codegen/analysis/flat_tile.h) as the heuristics' choice for Map kernels: where a load lies across the
+// domain, and no tile of two axes has long rows on both sides.
+#include <algorithm>
+
+#include "codegen/analysis/flat_tile.h"
+#include "codegen/analysis/transpose.h"
+#include "codegen/analysis/vectorize.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::int64_t kMostBytes = 20 << 10;  // of one or two loads each: several blocks are on a multiprocessor
+constexpr int kWaves = 2;                      // blocks for each multiprocessor
+constexpr std::int64_t kLongestRun = 2048, kShortestRun = 32;  // bytes that follow each other, on both sides
+
+std::int64_t narrowest_element(const Kernel& kernel, const std::vector<FlatLoad>& loads) {
+  std::int64_t narrowest = 8;
+  for (const FlatLoad& load : loads)
+    narrowest = std::min(narrowest, element_bytes(kernel, kernel.instr(load.id).access));
+  for (const Store& store : kernel.stores) narrowest = std::min(narrowest, element_bytes(kernel, store.access));
+  return narrowest;
+}
+
+// Whether the tile of two axes has all that lies across, rows of 64 bytes, and few points outside the domain.
+bool serves(const MapTile& tile, const Kernel& kernel, const std::vector<FlatLoad>& loads, std::int64_t size) {
+  constexpr std::int64_t kLeastBytes = 64, kLeastPercent = 75;
+  const Transposed transposed = transposed_along(kernel, tile.axis);
+  const bool all = std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
+    return std::find(transposed.loads.begin(), transposed.loads.end(), load.id) != transposed.loads.end();
+  });
+  const auto points = [&](const Axis& axis) { return axis.extent.constant(); };
+  const auto dealt = [&](const Axis& axis, int part) { return (points(axis) + part - 1) / part * part; };
+  const Axis &row = kernel.axes[static_cast<std::size_t>(tile.axis)], &column = kernel.axes.back();
+  const bool long_rows = std::min<std::int64_t>(points(row), tile.rows) * size >= kLeastBytes &&
+                         std::min<std::int64_t>(points(column), tile.columns) * size >= kLeastBytes;
+  return all && long_rows &&
+         100 * points(row) * points(column) >= kLeastPercent * dealt(row, tile.rows) * dealt(column, tile.columns);
+}
+
+// Whether a few streams become one, element by element: narrow ones a thread may as well load as they are.
+bool weaves_elements(const Kernel& kernel, const FlatTile& tile, int vector) {
+  constexpr std::int64_t kStreams = 4, kNarrow = 4;
+  const int inner = static_cast<int>(kernel.axes.size()) - 1;
+  return kernel.axes.back().extent.constant() <= kStreams &&
+         std::any_of(tile.loads.begin(), tile.loads.end(), [&](const FlatLoad& load) {
+           const std::int64_t size = element_bytes(kernel, kernel.instr(load.id).access);
+           return load.order[0] == inner - 1 && std::min(load.vector, vector) * size < kNarrow;
+         });
+}
+
+std::int64_t boxes(const Kernel& kernel, const FlatTile& tile) {
+  std::int64_t boxes = 1;
+  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    boxes *= (kernel.axes[axis].extent.constant() + tile.extents[axis] - 1) / tile.extents[axis];
+  return boxes;
+}
+
+}  // namespace
+
+bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target, int vector) {
+  const std::vector<FlatLoad> loads = loads_across(kernel);
+  if (loads.empty()) return false;
+  const std::int64_t size = narrowest_element(kernel, loads);
+  if (schedule.tile && serves(*schedule.tile, kernel, loads, size)) return false;
+  MapSchedule chosen;
+  std::int64_t most = 0;  // bytes of its box
+  const auto take = [&](std::int64_t rows, std::int64_t columns) {
+    MapSchedule flat = schedule;
+    flat.flat = true;
+    flat.threads = kThreads;
+    flat.tile =
+        MapTile{.axis = loads[0].order[0], .rows = static_cast<int>(rows), .columns = static_cast<int>(columns)};
+    flat.vector = flat_tile_vector(kernel, *flat.tile, vector);
+    const auto tile = flat_tile_of(kernel, flat);
+    if (!tile || weaves_elements(kernel, *tile, flat.vector) ||
+        boxes(kernel, *tile) < std::int64_t{kWaves} * target.multiprocessors)
+      return false;
+    const std::int64_t bytes = shared_bytes(kernel, *tile);
+    if (bytes > kMostBytes * std::min<std::int64_t>(2, std::ssize(loads)) || bytes <= most) return false;
+    most = bytes;
+    chosen = flat;
+    return true;
+  };
+  std::int64_t run = kLongestRun / size;
+  while (run * size >= kShortestRun && !take(run, run)) run /= 2;
+  if (most == 0) return false;
+  if (!take(2 * run, run)) take(run, 2 * run);
+  schedule = chosen;
+  return true;
+}
+
+}  // namespace tenon::codegen
