@@ -18,6 +18,9 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 bool may_spread(const Kernel& kernel, const MapSchedule& schedule);
 /// `chosen`, spread where a tensor that all share would not stay in the caches.
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen);
+/// Rows that are gathered from in shared memory, where that brings less than their elements would one by one. `cost`:
+/// issue slots of an element (codegen/schedule/map_gather.cpp).
+std::optional<MapSchedule> gather_from_shared_memory(const Kernel& kernel, const Target& target, std::int64_t cost);
 /// What might be better than `chosen` (codegen/schedule/map_candidates.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);

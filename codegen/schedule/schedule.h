@@ -53,6 +53,8 @@ struct MapSchedule {
   int strip = 1;            ///< CUDA: points of the axis before the innermost that a thread has, all of its vector's,
                             ///< so that what they share is loaded once
   bool overlaps = false;    ///< CUDA: a thread loads the stretches of analysis/overlap.h once
+  bool staged = false;      ///< CUDA: the rows that elements are gathered from come to shared memory of a block, whose
+                            ///< threads have `strip` of them, and `unroll` vectors of each (analysis/gathered_rows.h)
   std::optional<MapTile> tile = {};
   CachePolicy cache = {};
   std::int64_t grain = 0;  ///< CPU: elements of one task
