@@ -322,6 +322,13 @@ ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
 
 namespace {
 
+// Whether rows come from places that are loaded: of a table that others read too.
+bool gathers_rows(const Kernel& kernel) {
+  const std::vector<const Instr*> loads = row_loads(kernel);
+  return std::any_of(loads.begin(), loads.end(),
+                     [](const Instr* load) { return !load->access.offset.values().empty(); });
+}
+
 ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   if (column_wise(kernel, shape_of(kernel).kept)) return choose_column_schedule(kernel, target);
@@ -334,6 +341,8 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
   schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && exceeds_caches(kernel, target);
+  if (gathers_rows(kernel) && stores_elements(kernel) && schedule.vector > 1 && persistent_blocks(schedule) == nullptr)
+    schedule.cache.streaming = exceeds_caches(kernel, target);  // so that the L2 has the table
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)
     schedule.cache.streaming_loads = streams_past(kernel, target, true, kMostStreamedPercent);
