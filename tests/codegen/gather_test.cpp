@@ -101,6 +101,33 @@ TEST(Gather, SumsOfGatheredRowsAreColumns) {
         fmt::format("graph g(t: bf16[40, {}], i: i32[9, 21]) {{ y = mean(take(t, i), axis=1); return y }}", row));
 }
 
+// Whatever the tiles, in parts too, and where two axes of indices are one bag.
+TEST(Gather, TilesOfBagsGiveTheSame) {
+  const auto tiles = [](int vector, int unroll, int parts, bool wide) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule schedule;
+      schedule.team = {.mapping = RowMapping::column, .threads = 64, .columns = 16};
+      schedule.vector = vector;
+      schedule.keep = Reread{.unroll = unroll};
+      schedule.cut = in_parts(parts);
+      kernel.schedule = schedule;
+      kernel.wide_index = wide;
+    };
+  };
+  const std::string bag = "graph g(t: f32[40, 24], i: i64[5, bag]) { y = sum(take(t, i), axis=1); return y }";
+  for (const int length : {1, 23, 40}) {
+    test::expect_lines(expect_right(bag, {{"bag", length}}, tiles(4, 5, 1, false)).source.text,
+                       {"i64 p", "[5];", "= load_here<4, 4>("});
+    expect_right(bag, {{"bag", length}}, tiles(1, 2, 3, true));
+  }
+  expect_right("graph g(t: f16[40, 24], i: i32[5, 7, 9]) { y = max(take(t, i), axis=[1, 2]); return y }", {},
+               tiles(8, 3, 1, false));
+  expect_right(
+      "graph g(t: f32[40, 24], i: i32[5, 21], w: f32[5, 21, 1]) {\n"
+      "  y = argmax(mul(take(t, i), w), axis=1); return y }",
+      {}, tiles(2, 4, 1, false));
+}
+
 // 32 MB pass until a row of positions, or of a mask, is wanted again.
 TEST(Gather, RowsThatShareALargeOperandFollowEachOther) {
   const auto first = [](const std::string& graph) { return kernel_of(graph).axes[0].extent.str(); };
