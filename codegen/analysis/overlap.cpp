@@ -14,10 +14,14 @@ constexpr std::int64_t kVectorBytes = 16, kLeastVectorBytes = 8;
 constexpr std::int64_t kMostElements = 64;  // of a stretch: they are registers
 constexpr std::int64_t kMostStep = 64;
 
-bool varies(const Index& index, int axis, const Kernel& kernel) {
+// Whether something that is loaded or computed along the axis decides it.
+bool depends_on_values(const Index& index, int axis, const Kernel& kernel) {
   const std::vector<int> values = index.values();
-  return index.depends_on(axis) ||
-         std::any_of(values.begin(), values.end(), [&](int id) { return (kernel.instr(id).depends >> axis & 1) != 0; });
+  return std::any_of(values.begin(), values.end(), [&](int id) { return (kernel.instr(id).depends >> axis & 1) != 0; });
+}
+
+bool varies(const Index& index, int axis, const Kernel& kernel) {
+  return index.depends_on(axis) || depends_on_values(index, axis, kernel);
 }
 
 std::vector<Guard> guards_of_all_points(const Access& access, int axis, const Kernel& kernel) {
@@ -29,7 +33,7 @@ std::vector<Guard> guards_of_all_points(const Access& access, int axis, const Ke
 // Elements from one point to the next; 0 where a stretch is nothing for the load.
 std::int64_t step_of(const Instr& instr, int axis, const Kernel& kernel) {
   if (instr.kind != InstrKind::load || element_bytes(kernel, instr.access) > kLeastVectorBytes) return 0;
-  const auto placed = [](const Index& index) { return index.values().empty(); };
+  const auto placed = [&](const Index& index) { return !depends_on_values(index, axis, kernel); };
   const std::vector<Guard>& guards = instr.access.guards;
   if (!placed(instr.access.offset) ||
       !std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) { return placed(guard.index); }))
@@ -122,10 +126,12 @@ int accesses_apart(const Overlap& overlap, const VectorPoints& points, const Ker
 }
 
 // A thread that gets less than a vector of its own reads what its neighbours read: single elements are coalesced then.
-// One load of consecutive elements, which may begin anywhere, is no overlap.
+// One load of consecutive elements, which may begin anywhere, is no overlap; but where vectors cross the ends of rows,
+// each element of a gathered row would find its row anew.
 bool pays(const Overlap& overlap, const VectorPoints& points, const Kernel& kernel) {
   if (points.apart) return true;
-  if (overlap.loads.size() < 2 && overlap.step == 1) return false;
+  const bool gathered = points.flat && !overlap.stretch.offset.values().empty();
+  if (overlap.loads.size() < 2 && overlap.step == 1 && !gathered) return false;
   const std::int64_t own = std::int64_t{points.count} * overlap.step * element_bytes(kernel, overlap.stretch);
   return own >= kLeastVectorBytes && overlap.vectors() < accesses_apart(overlap, points, kernel);
 }
@@ -178,7 +184,7 @@ double loads_left(const Kernel& kernel, int axis, int rows) {
     if (instr.kind != InstrKind::load) continue;
     const Index& offset = instr.access.offset;
     const std::string moving = (offset - Index(offset.constant())).str();
-    const auto step = offset.coefficient(axis);
+    const auto step = depends_on_values(offset, axis, kernel) ? std::nullopt : offset.coefficient(axis);
     for (int row = 0; row < rows; ++row, ++loads)
       places.emplace(instr.access.operand, step ? moving : moving + " of " + std::to_string(row),
                      offset.constant() + step.value_or(Dim(0)) * Dim(row));

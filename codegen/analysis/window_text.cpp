@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/gathered_rows.h"
 #include "codegen/analysis/interior.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/vectorize.h"
@@ -46,7 +47,10 @@ std::vector<std::string> window_texts(const Kernel& kernel, const std::vector<st
   const VectorPoints points{static_cast<int>(kernel.axes.size()) - 1, schedule->vector, schedule->flat};
   for (const Overlap& overlap : schedule->overlaps ? overlaps_of(kernel, points) : std::vector<Overlap>{})
     texts.push_back(text_of(overlap, *schedule, kernel, operands));
-  if (schedule->strip > 1)
+  for (const GatheredRows& rows : schedule->staged ? gathered_rows(kernel) : std::vector<GatheredRows>{})
+    texts.push_back(fmt::format("{}: {} elements of a row are gathered from shared memory",
+                                operands.at(static_cast<std::size_t>(rows.operand)), rows.length));
+  if (schedule->strip > 1 && !schedule->staged)
     texts.push_back(fmt::format("a thread has {} neighbouring rows: {:.0f} % of the loads are left", schedule->strip,
                                 100 * loads_left(kernel, points.axis - 1, schedule->strip)));
   if (schedule->interior) texts.push_back(text_of(interior_of(kernel), kernel));

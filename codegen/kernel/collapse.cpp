@@ -258,6 +258,16 @@ void collapse_axes(Kernel& kernel) {
   }
 }
 
+void reorder_axes(Kernel& kernel, const std::vector<int>& order) {
+  std::vector<Axis> axes;
+  std::vector<Index> replacement(order.size());
+  for (const int old : order) {
+    replacement[static_cast<std::size_t>(old)] = Index::axis(static_cast<int>(axes.size()));
+    axes.push_back(kernel.axes[static_cast<std::size_t>(old)]);
+  }
+  rebuild(kernel, std::move(axes), replacement);
+}
+
 void lengthen_inner_axis(Kernel& kernel) {
   while (inner_axis_is_short(kernel)) join(kernel, kernel.axes.size() - 2);
 }

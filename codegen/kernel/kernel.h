@@ -165,6 +165,8 @@ void collapse_axes(Kernel& kernel);
 /// Joins an innermost axis of a few bytes with its neighbour, for the sake of the stores' width, although some indices
 /// are then divided by its extent (codegen/kernel/collapse.cpp). Map kernels only.
 void lengthen_inner_axis(Kernel& kernel);
+/// Axis order[i] as number i. Reduced axes stay behind the kept ones, in their order.
+void reorder_axes(Kernel& kernel, const std::vector<int>& order);
 
 /// Whether some reduction combines the kept axes.
 bool has_outer(const Kernel& kernel);

@@ -38,9 +38,10 @@ Demands demands_of(const Kernel& kernel) {
   return demands;
 }
 
-// No tiles. Vectors that are spread fill whole blocks of their own size, which the pack may change.
+// No tiles, and no dynamic shared memory. Vectors that are spread fill whole blocks of their own size, which the pack
+// may change.
 bool can_be_member(const MapSchedule& schedule) {
-  return !schedule.tile && !schedule.spread && schedule.threads % 32 == 0;
+  return !schedule.tile && !schedule.spread && !schedule.staged && schedule.threads % 32 == 0;
 }
 
 // No second function, no cluster, and no dynamic shared memory.

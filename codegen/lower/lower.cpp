@@ -9,6 +9,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
+#include "codegen/lower/row_order.h"
 #include "codegen/lower/vector_product.h"
 #include "ir/graph/check.h"
 
@@ -106,6 +107,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   if (!streams_past_vector(kernel, target) && sum_vector_products(kernel)) collapse_axes(kernel);
   if (target.kind == TargetKind::cuda && loads_across(kernel).empty()) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
+  if (target.kind == TargetKind::cuda) order_rows(kernel, target);
   if (target.may.narrow) mark_narrow(kernel);
   mark_products(kernel, options.contraction);
   kernel.dims = symbols_used(kernel);

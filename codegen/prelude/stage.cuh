@@ -57,3 +57,23 @@ __device__ __forceinline__ void store_run(T* to, const T* from, int count) {
       },
       [&](int i) { to[i] = from[i]; });
 }
+
+//@ stage_around
+// Asks for `count` elements of the `all` at p from `at` on, which may be any, and gives the place of the first: aligned
+// vectors that hold them come to `to`, which has room for two vectors' ends beside them.
+template <int threads, class T, class I, class L>
+__device__ __forceinline__ const T* stage_around(T* to, const T* p, I at, int count, L all) {
+  constexpr int N = 16 / (int)sizeof(T);
+  const int past = (int)(at & (N - 1));
+  const I begin = at - past;
+#pragma unroll 1
+  for (int i = (int)threadIdx.x * N; i < past + count; i += threads * N) {
+    if (begin + i + N <= all) {
+      copy_async<16>(to + i, p + (begin + i), true);
+    } else {
+#pragma unroll 1
+      for (int j = i; j < past + count; ++j) to[j] = p[begin + j];
+    }
+  }
+  return to + past;
+}

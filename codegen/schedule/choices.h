@@ -21,6 +21,9 @@ MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, con
 /// Gives `schedule` a flat tile of vectors of up to `vector` points where a load lies across the domain, and the tile
 /// that it has, if any, has short rows (codegen/schedule/map_flat_tile.cpp). False where it is left as it was.
 bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target, int vector);
+/// Rows that are gathered from in shared memory, where that brings less than their elements would one by one. `cost`:
+/// issue slots of an element (codegen/schedule/map_gather.cpp).
+std::optional<MapSchedule> gather_from_shared_memory(const Kernel& kernel, const Target& target, std::int64_t cost);
 /// What might be better than `chosen` (codegen/schedule/map_candidates.cpp).
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen);
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target);

@@ -54,6 +54,7 @@ void fields(F& f, MapSchedule& s) {
   field(f, "interior", s, &MapSchedule::interior);
   field(f, "overlaps", s, &MapSchedule::overlaps);
   field(f, "strip", s, &MapSchedule::strip);
+  field(f, "staged", s, &MapSchedule::staged);
   f.optional("tile", s.tile);
   fields(f, s.cache);
   field(f, "grain", s, &MapSchedule::grain);

@@ -204,6 +204,12 @@ std::int64_t blocks(const MapSchedule& schedule, const SymbolBounds& points) {
   return points.max / (std::int64_t{schedule.threads} * schedule.vector);
 }
 
+SymbolBounds points_of(const Kernel& kernel) {
+  Dim points(1);
+  for (const Axis& axis : kernel.axes) points = points * axis.extent;
+  return points.bounds(kernel.symbols);
+}
+
 // Whether so many points of `bytes` each are more than the caches hold.
 bool exceeds_caches(const Target& target, const SymbolBounds& points, std::int64_t bytes) {
   return points.min > percent_of_l2(target, kCachedPercent) / std::max<std::int64_t>(1, bytes);
@@ -211,6 +217,17 @@ bool exceeds_caches(const Target& target, const SymbolBounds& points, std::int64
 
 // Issue slots of an element, or of a byte of it, up to which kernels wait for memory and not for what they compute.
 constexpr std::int64_t kShort = 32, kShortOfByte = 4;
+
+// Whether rows are gathered of a table that the caches hold most of while nothing else passes through them.
+bool gathers_what_caches_hold(const Kernel& kernel, const Target& target) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
+    if (instr.kind != InstrKind::load || instr.access.offset.values().empty()) return false;
+    const Operand& table = kernel.operands[static_cast<std::size_t>(instr.access.operand)];
+    const std::int64_t bytes = element_bytes(kernel, instr.access);
+    const std::int64_t elements = element_count(table.shape).bounds(kernel.symbols).max;
+    return elements <= percent_of_l2(target, kMostStreamedPercent) / bytes;
+  });
+}
 
 // Which accesses pass the caches by, and with it how large a block is: all measured on sm_90.
 void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& target,
@@ -220,7 +237,8 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& t
   schedule.cache.streaming = schedule.vector > 1 && beyond_caches && few_streams;
   schedule.cache.streaming_loads =
       schedule.vector > 1 && few_streams && points.min * bytes >= percent_of_l2(target, kLeastStreamedPercent) &&
-      points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes);
+      (points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes) ||
+       (gathers_what_caches_hold(kernel, target) && !loads_read_once(kernel).empty()));
   if (schedule.cache.streaming && !schedule.flat) schedule.threads = 512;
   schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
                               !(schedule.tile && schedule.tile->shift) &&
@@ -370,6 +388,10 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (kernel.axes.empty()) return schedule;
   std::vector<Access> accesses = streams(kernel);
   std::int64_t widest = 1, bytes = bytes_of(accesses, kernel);
+  if (auto staged = gather_from_shared_memory(kernel, target, cost_of(kernel))) {
+    staged->cache.streaming = staged->vector > 1 && exceeds_caches(target, points_of(kernel), bytes);
+    return *staged;
+  }
   for (const Access& access : accesses) widest = std::max(widest, element_bytes(kernel, access));
   int vector = static_cast<int>(16 / widest);
   if (accesses.size() >= 8) vector = std::max(1, vector / 2);
@@ -393,9 +415,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   const bool narrow_stores =
       !schedule.tile && !overlaps && !strip && !schedule.flat && schedule.vector * widest < kNarrowBytes;
   const bool elements = narrow_stores && store_flat(schedule, kernel);
-  Dim points(1);
-  for (const Axis& axis : kernel.axes) points = points * axis.extent;
-  const SymbolBounds count = points.bounds(kernel.symbols);
+  const SymbolBounds count = points_of(kernel);
   const bool beyond_caches = exceeds_caches(target, count, bytes);
   const bool plain = !schedule.tile && !schedule.flat && !overlaps && !strip;
   const int narrow = std::max(static_cast<int>(kManyStreamsBytes / widest), draws_random_numbers(kernel) ? 4 : 2);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/flat_tile.h"
+#include "codegen/analysis/gathered_rows.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
@@ -46,6 +47,26 @@ std::vector<MapSchedule> flat_tiles(const Kernel& kernel, const MapSchedule& cho
   return tiles;
 }
 
+// Other blocks of rows in shared memory, and none; or some where there are none.
+std::vector<MapSchedule> gathering_alternatives(const Kernel& kernel, const MapSchedule& chosen) {
+  std::vector<MapSchedule> alternatives;
+  if (gathered_rows(kernel).empty()) return alternatives;
+  MapSchedule plain = chosen;
+  plain.staged = plain.flat = plain.overlaps = plain.interior = plain.spread = false;
+  plain.strip = plain.unroll = 1;
+  plain.threads = 256;
+  if (chosen.staged) alternatives.push_back(plain);
+  for (const int threads : {128, 256, 512, 1024})
+    for (const int strip : {1, 2, 4, 8}) {
+      MapSchedule staged = chosen.staged ? chosen : plain;
+      staged.staged = true;
+      staged.threads = threads;
+      staged.strip = strip;
+      alternatives.push_back(staged);
+    }
+  return alternatives;
+}
+
 }  // namespace
 
 std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedule& chosen) {
@@ -64,6 +85,7 @@ std::vector<MapSchedule> map_alternatives(const Kernel& kernel, const MapSchedul
     schedule.*field = value;
     add(schedule);
   };
+  for (const MapSchedule& other : gathering_alternatives(kernel, chosen)) add(other);
   with(&MapSchedule::vector, chosen.vector / 2);
   with(&MapSchedule::vector, chosen.vector * 2);
   for (int threads : {128, 256, 512})

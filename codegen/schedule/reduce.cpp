@@ -337,6 +337,13 @@ ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
 
 namespace {
 
+// Whether rows come from places that are loaded: of a table that others read too.
+bool gathers_rows(const Kernel& kernel) {
+  const std::vector<const Instr*> loads = row_loads(kernel);
+  return std::any_of(loads.begin(), loads.end(),
+                     [](const Instr* load) { return !load->access.offset.values().empty(); });
+}
+
 ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
   if (has_outer(kernel)) return choose_outer_schedule(kernel, target);
   if (column_wise(kernel, shape_of(kernel).kept)) return choose_column_schedule(kernel, target);
@@ -354,7 +361,7 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   // whose rows share operands are slower by it (layer norm of [10080, 8192] in f32: 0.78).
   const bool share =
       schedule.team.mapping == RowMapping::block && row_loads(kernel).size() > row_streams(kernel).size();
-  if (stores_elements(kernel) && beyond_caches && !schedule.staged && !share) schedule.cache.streaming = true;
+  if (stores_elements(kernel) && beyond_caches && !schedule.staged && (!share || gathers_rows(kernel))) schedule.cache.streaming = true;
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)
     schedule.cache.streaming_loads = streams_past(kernel, target, true, kMostStreamedPercent);

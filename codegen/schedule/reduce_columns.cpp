@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "codegen/analysis/gathers_ahead.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
@@ -58,6 +59,18 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   return schedule;
 }
 
+// Steps of the loop over a bag of gathered rows: tiles of one size, as few as leave 128 bytes of them under way. A tile
+// that reaches behind the end asks for the last row again.
+int choose_tile(const Kernel& kernel, int vector, std::int64_t steps) {
+  constexpr std::int64_t kBytes = 128, kLeast = 4, kMost = 16;
+  std::int64_t bytes = 0;
+  for (const Instr* load : row_loads(kernel))
+    if (!load->access.offset.values().empty()) bytes += vector * element_bytes(kernel, load->access);
+  const std::int64_t most = std::clamp(kBytes / std::max<std::int64_t>(1, bytes), kLeast, kMost);
+  const std::int64_t tiles = (std::max<std::int64_t>(1, steps) + most - 1) / most;
+  return static_cast<int>((std::max<std::int64_t>(1, steps) + tiles - 1) / tiles);
+}
+
 // Short columns that are read once. A thread takes eight rows or more, so that few threads share a column and a block
 // takes long pieces of rows. An index and its value take several registers: then a thread has four columns at most.
 ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, const RowShape& shape,
@@ -72,7 +85,9 @@ ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, 
     schedule.team.columns /= 2;
   schedule.team.threads = std::max(64, schedule.team.columns * members);
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
-  schedule.keep = Reread{.unroll = choose_unroll(kernel, schedule.vector, shape.length / team)};
+  schedule.keep = Reread{.unroll = gathers_along_rows(kernel)
+                                       ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
+                                       : choose_unroll(kernel, schedule.vector, shape.length / team)};
   return schedule;
 }
 
@@ -110,7 +125,8 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   const bool large = shared.moments && usable > 1 && !reread;
   if (large) schedule.team.threads = kThreadsOfMoments;
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
-  int unroll = choose_unroll(kernel, schedule.vector, shape.length / team);
+  int unroll = gathers_along_rows(kernel) ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
+                                          : choose_unroll(kernel, schedule.vector, shape.length / team);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
   if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
   if (large) unroll = std::min(unroll, kMostUnrolled);
@@ -198,18 +214,20 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
 
 bool column_wise(const Kernel& kernel, std::size_t kept) {
   if (kept == 0) return false;
-  const auto bytes = [&](const Access& access) {  // of its elements: what several rows share counts once
+  const auto bytes = [&](const Instr& load) {  // of its elements: what several rows share counts once
+    const Access& access = load.access;
+    const bool gathers = !access.offset.values().empty();
     double all = static_cast<double>(element_bytes(kernel, access));
     for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
-      if (access.offset.depends_on(static_cast<int>(axis)))
+      if (gathers ? (load.depends >> axis & 1) != 0 : access.offset.depends_on(static_cast<int>(axis)))
         all *= static_cast<double>(kernel.axes[axis].extent.bounds(kernel.symbols).max);
     return all;
   };
   double along_kept = 0, along_reduced = 0;
   for (const Instr* load : row_streams(kernel)) {
-    if (step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1) along_kept += bytes(load->access);
+    if (step_along(load->access.offset, static_cast<int>(kept) - 1, 1, kernel) == 1) along_kept += bytes(*load);
     if (step_along(load->access.offset, static_cast<int>(kernel.axes.size()) - 1, 1, kernel) == 1)
-      along_reduced += bytes(load->access);
+      along_reduced += bytes(*load);
   }
   return along_kept > along_reduced;
 }

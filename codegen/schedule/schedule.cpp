@@ -54,6 +54,7 @@ void take_out(AttendSchedule& schedule, const Features& may) {
 
 // Of what other fields rest on. Rows with outer reductions have to be held.
 bool respects_structure(const Schedule& schedule, const Features& may) {
+  if (const auto* map = std::get_if<MapSchedule>(&schedule)) return may.overlaps || !map->staged;
   const auto* reduce = std::get_if<ReduceSchedule>(&schedule);
   if (reduce == nullptr) return true;
   const PersistentBlocks* persistent = persistent_blocks(*reduce);

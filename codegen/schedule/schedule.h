@@ -42,7 +42,8 @@ struct MapTile {
 struct MapSchedule {
   int threads = 256;    ///< CUDA: of a block
   int vector = 1;       ///< consecutive elements of the innermost axis that one thread or SIMD operation handles
-  bool flat = false;    ///< CUDA: of the domain in row-major order instead, across the ends of rows
+  bool flat = false;    ///< CUDA: of the domain in row-major order instead, across the ends of rows; with a tile, both
+                        ///< sides of it are such runs (codegen/analysis/flat_tile.h)
   int unroll = 1;       ///< vectors of a thread
   bool spread = false;  ///< CUDA: they lie side by side along the outermost axis and share what does not vary along it;
                         ///< `unroll` divides the axis
@@ -53,6 +54,8 @@ struct MapSchedule {
   int strip = 1;            ///< CUDA: points of the axis before the innermost that a thread has, all of its vector's,
                             ///< so that what they share is loaded once
   bool overlaps = false;    ///< CUDA: a thread loads the stretches of analysis/overlap.h once
+  bool staged = false;      ///< CUDA: the rows that elements are gathered from come to shared memory of a block, whose
+                            ///< threads have `strip` of them, and `unroll` vectors of each (analysis/gathered_rows.h)
   std::optional<MapTile> tile = {};
   CachePolicy cache = {};
   std::int64_t grain = 0;  ///< CPU: elements of one task

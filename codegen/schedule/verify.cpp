@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/flat_tile.h"
+#include "codegen/analysis/gathered_rows.h"
 #include "codegen/analysis/interior.h"
 #include "codegen/analysis/outer_parts.h"
 #include "codegen/analysis/overlap.h"
@@ -76,7 +77,18 @@ Reason verify_flat_tile(const MapSchedule& schedule, const Kernel& kernel) {
   return {};
 }
 
-Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Target&) {
+Reason verify_gathering(const MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  if (target.sm < 80) return "there are asynchronous copies from sm_80 on";
+  if (schedule.tile || schedule.flat || schedule.spread || schedule.interior || schedule.overlaps)
+    return "rows in shared memory are read by plain vectors";
+  if (gathered_rows(kernel).empty()) return "nothing is gathered along the innermost axis";
+  if (!is_power_of_two(schedule.threads)) return "the threads of rows in shared memory are a power of two";
+  if (gathered_bytes(kernel, schedule) > target.shared_memory_per_block)
+    return "the rows exceed the shared memory of a block";
+  return {};
+}
+
+Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   if (Reason why = verify_threads(schedule.threads); !why.empty()) return why;
   if (!is_vector(schedule.vector)) return "a vector has 1 to 16 elements";
   const bool across_rows = kernel.axes.size() == 1 || schedule.flat || (schedule.tile && schedule.tile->shift);
@@ -89,6 +101,7 @@ Reason verify_cuda(const MapSchedule& schedule, const Kernel& kernel, const Targ
   if ((schedule.interior || schedule.overlaps) && (schedule.tile || schedule.unroll > 1 || schedule.spread))
     return "an interior and overlaps are of threads of one vector";
   if (schedule.strip < 1 || schedule.strip > kMostUnrolled) return "a thread has 1 to 16 rows";
+  if (schedule.staged) return verify_gathering(schedule, kernel, target);
   if (schedule.strip > 1 &&
       (schedule.tile || schedule.unroll > 1 || schedule.spread || schedule.flat || kernel.axes.size() < 2))
     return "a thread that has several rows has one vector of each";

@@ -429,6 +429,19 @@ std::string stretch_type(const Kernel& kernel, const Overlap& overlap) {
                    overlap.before < 0 ? overlap.elements : overlap.vectors() * overlap.aligned);
 }
 
+// What is computed to know where they begin: where rows are gathered.
+std::vector<InstrId> places_of(const Kernel& kernel, const std::vector<Overlap>& overlaps) {
+  std::vector<InstrId> values;
+  const auto add = [&](const Index& index) {
+    for (const int id : index.values()) values.push_back(id);
+  };
+  for (const Overlap& overlap : overlaps) {
+    add(overlap.stretch.offset);
+    for (const Guard& guard : overlap.stretch.guards) add(guard.index);
+  }
+  return needed(kernel, values);
+}
+
 // Each of `overlaps` as it is loaded, given to `write` with its number.
 template <typename Write>
 void write_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, const Write& write) {
@@ -458,9 +471,17 @@ void write_stretches(Writer& out, const Kernel& kernel, const std::vector<Overla
 }  // namespace
 
 void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps) {
-  write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
-    out.line(fmt::format("const {} w{} = {};", stretch_type(kernel, overlaps[i]), i, value));
-  });
+  if (places_of(kernel, overlaps).empty()) {
+    write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
+      out.line(fmt::format("const {} w{} = {};", stretch_type(kernel, overlaps[i]), i, value));
+    });
+    return;
+  }
+  for (std::size_t i = 0; i < overlaps.size(); ++i)
+    out.line(fmt::format("{} w{};", stretch_type(kernel, overlaps[i]), i));
+  out.open("{");
+  assign_stretches(out, kernel, overlaps, "");
+  out.close();
 }
 
 void declare_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, int rows) {
@@ -470,6 +491,7 @@ void declare_stretches(Writer& out, const Kernel& kernel, const std::vector<Over
 
 void assign_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps,
                       const std::string& index) {
+  define(out, kernel, places_of(kernel, overlaps), names_of(kernel));
   write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
     out.line(fmt::format("w{}{} = {};", i, index, value));
   });

@@ -301,6 +301,7 @@ void emit_loads_first(Writer& out, const Share& share, const Points& points) {
 Source emit_map(const Kernel& kernel, const Target& target) {
   const auto& schedule = std::get<MapSchedule>(kernel.schedule);
   if (schedule.tile) return schedule.flat ? emit_flat_tile(kernel, target) : emit_transposing_map(kernel, target);
+  if (schedule.staged) return emit_gathering_map(kernel, target);
   const Share share = share_of(kernel, schedule);
   Points points = map_points(kernel, schedule);
   Writer out(1);

@@ -11,6 +11,7 @@
 #include "codegen/analysis/read_once.h"
 #include "codegen/emit/cuda/points.h"
 #include "codegen/emit/cuda/reduce/walk.h"
+#include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
 
@@ -20,6 +21,7 @@ namespace {
 class ColumnEmitter {
  public:
   ColumnEmitter(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target), rows_(kernel) {
+    if (walk_.tiled()) held_ = gathers_ahead(kernel, schedule_);
     if (!holds_rows(schedule_)) return;
     for (std::size_t id = 0; id < kernel.body.size(); ++id) {
       const auto load = static_cast<InstrId>(id);
@@ -33,7 +35,7 @@ class ColumnEmitter {
     join_stream(out_, target_);
     emit_row(out_, rows_, team_, parts_of(schedule_));
     walk_.emit_bounds();
-    emit_held();
+    if (!walk_.tiled()) emit_held();
     for (const Sweep& sweep : rows_.rounds.sweeps) emit_sweep(sweep);
     LaunchRule launch;
     launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_));
@@ -88,7 +90,33 @@ class ColumnEmitter {
     walk_.close(opened);
   }
 
+  // Where the rows of a tile lie, and then all of them.
+  void emit_gathered() {
+    std::vector<InstrId> places;
+    for (const InstrId id : held_)
+      for (const InstrId place : operands_of(kernel_.instr(id)))
+        if (!contains(places, place)) places.push_back(place);
+    for (const InstrId id : places) out_.line(fmt::format("{} p{}[{}];", held_type(kernel_, id), id, walk_.chunks()));
+    for (const InstrId id : held_)
+      out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
+    int opened = walk_.open_ahead();
+    define(out_, kernel_, needed(kernel_, places), rows_.names);
+    for (const InstrId id : places) out_.line(fmt::format("p{0}[c] = v{0};", id));
+    walk_.close(opened);
+    opened = walk_.open_ahead();
+    for (const InstrId id : places) out_.line(fmt::format("const {0} v{1} = p{1}[c];", held_type(kernel_, id), id));
+    CacheHints cache = cache_;
+    cache.prompt = held_;
+    for (const InstrId id : held_)
+      emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache, fmt::format("h{}[c]", id));
+    walk_.close(opened);
+  }
+
   void emit_elements(ColumnSums& sums, Points points) {
+    if (walk_.tiled()) {
+      walk_.open_tile();
+      emit_gathered();
+    }
     const int opened = walk_.open_elements();
     for (InstrId id : held_) {
       if (!contains(points.instrs, id)) continue;
@@ -97,6 +125,7 @@ class ColumnEmitter {
     }
     sums.emit_points(points);
     walk_.close(opened);
+    if (walk_.tiled()) out_.close();
   }
 
   // The columns' results as a vector x<id>.

@@ -102,6 +102,15 @@ int Walk::open_elements() {
   return 1;
 }
 
+int Walk::open_ahead() {
+  out_.unrolled("c", chunks_);
+  const std::string type = index_type(rows_.kernel), start = fmt::format("tile + c * {}", step_);
+  out_.line(fmt::format("const {} {} = {};", type, rows_.element(),
+                        whole_chunks() ? start : fmt::format("min({}, ({})({}) - 1)", start, type, end())));
+  decode_element();
+  return 1;
+}
+
 int Walk::open_shared() {
   out_.line(fmt::format("#pragma unroll {}", std::get<InShared>(rows_.schedule.keep).unroll));
   out_.open(fmt::format("for (int c = 0; c < {}; ++c) {{", shared_));

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "codegen/analysis/gathers_ahead.h"
 #include "codegen/emit/cuda/reduce/team.h"
 
 namespace tenon::codegen::cuda {
@@ -21,7 +22,7 @@ class Walk {
   /// Elements of the whole team's vectors.
   int step() const { return step_; }
   /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
-  bool tiled() const { return !columns_ && !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
+  bool tiled() const { return columns_ ? gathers_ : !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
 
   /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
   /// element `edge`. A part of a row is [begin, end).
@@ -35,6 +36,8 @@ class Walk {
   /// Opens the loop over the thread's vectors: all of them, or the chunks `c` of a tile or of a held row. Returns how
   /// many braces it opened.
   int open_elements();
+  /// Opens a loop over the chunks `c` of a tile, those behind the end at its last element: what is loaded there may be.
+  int open_ahead();
   /// The same for the vectors in shared memory.
   int open_shared();
   /// Opens the scope of a thread that has an edge element. The row's axis is that element there.
@@ -57,6 +60,7 @@ class Walk {
   const Access* peeled_;
   const bool columns_ = rows_.schedule.team.mapping == RowMapping::column;
   const int vector_ = columns_ ? 1 : rows_.schedule.vector;  // elements of a row that a thread has at once
+  const bool gathers_ = !gathers_ahead(rows_.kernel, rows_.schedule).empty();  // of columns
   int step_ = 1, chunks_ = 0, shared_ = 0;
   bool in_block_ = false;
 };

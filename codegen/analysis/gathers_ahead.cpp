@@ -1,0 +1,41 @@
+// See gathers_ahead.h.
+#include "codegen/analysis/gathers_ahead.h"
+
+#include <algorithm>
+
+#include "codegen/analysis/rounds.h"
+#include "codegen/analysis/row_shape.h"
+
+namespace tenon::codegen {
+namespace {
+
+bool is_gather(const Kernel& kernel, const Instr& instr) {
+  if (instr.kind != InstrKind::load || !instr.access.guards.empty()) return false;
+  const std::vector<int> values = instr.access.offset.values();
+  return std::any_of(values.begin(), values.end(), [&](int id) {
+    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+      if (kernel.axes[axis].reduced && (kernel.instr(id).depends >> axis & 1) != 0) return true;
+    return false;
+  });
+}
+
+}  // namespace
+
+bool gathers_along_rows(const Kernel& kernel) {
+  const std::vector<const Instr*> loads = row_loads(kernel);
+  return std::any_of(loads.begin(), loads.end(), [&](const Instr* load) { return is_gather(kernel, *load); });
+}
+
+std::vector<InstrId> gathers_ahead(const Kernel& kernel, const ReduceSchedule& schedule) {
+  std::vector<InstrId> gathers;
+  if (schedule.team.mapping != RowMapping::column || schedule.peeled || holds_rows(schedule) ||
+      unroll_of(schedule) == 1 || has_moments(schedule))
+    return gathers;
+  const Rounds rounds = rounds_of(kernel, shared_of(schedule));
+  if (rounds.sweeps.size() != 1) return gathers;
+  for (const InstrId id : rounds.sweeps[0].instrs)
+    if (is_gather(kernel, kernel.instr(id))) gathers.push_back(id);
+  return gathers;
+}
+
+}  // namespace tenon::codegen
