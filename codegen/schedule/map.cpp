@@ -322,7 +322,8 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
 // too little under way, and blocks of such threads are launched too slowly (1.2 ns each on an H100).
 bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   constexpr std::int64_t kStoredBytes = 8;
-  constexpr int kPoints = 4;  // of 4 bytes too
+  constexpr int kPoints = 4;             // of 4 bytes too
+  constexpr std::size_t kManyLoads = 9;  // which each point of a flat vector finds anew
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);
@@ -332,6 +333,7 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
+  if (schedule.vector > 1 && streams(kernel).size() >= kManyLoads) return false;
   if (!flat || vector <= schedule.vector || kernel.axes.size() == 1 || points.bounds(kernel.symbols).max < vector)
     return false;
   schedule.vector = vector;
