@@ -221,16 +221,17 @@ void choose_online_threads(ReduceSchedule& schedule, const RowShape& shape, bool
   if (!again && schedule.peeled) schedule.team.threads = std::min(schedule.team.threads, kThreadsPeeled);
 }
 
-// Bytes of registers for an element: one of a byte takes its share of a word, and another as long to take it out
-// (sums and greatest of 8-bit elements on an H100: 35 us of 51, 55 of 73, with half as many under way).
-std::int64_t registers_of(std::int64_t bytes) { return bytes == 1 ? 2 : bytes; }
+// Bytes of registers for an element: of a whole vector of bytes each is taken out of its word (sums and greatest of
+// 8-bit elements on an H100: 35 us of 51, 55 of 73, with half as many under way).
+std::int64_t registers_of(std::int64_t bytes, int vector) { return bytes == 1 && vector == 16 ? 2 : bytes; }
 
 }  // namespace
 
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps) {
   std::int64_t in_flight = 0;
   for (const Instr* load : row_streams(kernel))
-    in_flight += std::max<std::int64_t>(kRegisterBytes, vector * registers_of(element_bytes(kernel, load->access)));
+    in_flight +=
+        std::max<std::int64_t>(kRegisterBytes, vector * registers_of(element_bytes(kernel, load->access), vector));
   const std::int64_t wanted = kBytesInFlight / std::max<std::int64_t>(kRegisterBytes, in_flight);
   int unroll = 1;
   while (unroll < kMostUnrolled && 2 * unroll <= std::min(wanted, steps)) unroll *= 2;
@@ -365,7 +366,8 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   // whose rows share operands are slower by it (layer norm of [10080, 8192] in f32: 0.78).
   const bool share =
       schedule.team.mapping == RowMapping::block && row_loads(kernel).size() > row_streams(kernel).size();
-  if (stores_elements(kernel) && beyond_caches && !schedule.staged && (!share || gathers_rows(kernel)))
+  if (stores_elements(kernel) && beyond_caches && !schedule.staged && persistent_blocks(schedule) == nullptr &&
+      (!share || gathers_rows(kernel)))
     schedule.cache.streaming = true;
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)

@@ -187,12 +187,14 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     if (columns > kLeastColumns && (few || beyond)) return false;
     const auto steps = [&] { return (shape.length + team_size(schedule) - 1) / team_size(schedule); };
     const auto bytes = [&] { return steps() * std::max(kWord, schedule.vector * held_bytes(kernel)); };
-    while (schedule.team.threads > std::max(columns, 64) && bytes() < least_of_thread) schedule.team.threads /= 2;
     // Beyond `most` words a thread spills, or too few threads run. Temporaries of f64 take two registers each.
     const int most = widest > kWord                    ? 16
                      : widest < kWord                  ? block.narrow_words
                      : schedule.vector == 1 && aligned ? 32
                                                        : 26;
+    while (schedule.team.threads > std::max(columns, 64) && bytes() < least_of_thread &&
+           (bytes() < kLeastOfThread || 2 * bytes() <= kWord * most))
+      schedule.team.threads /= 2;
     if (bytes() > kWord * most) return false;
     schedule.keep = InRegisters{static_cast<int>(steps() * schedule.vector)};
     constexpr int kResident = 1024,

@@ -141,8 +141,13 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
 }  // namespace
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  constexpr std::int64_t kMostInClusters = 128;  // bytes of a thread, which leave it registers to compute with
   const auto schedule = fewest_blocks(kernel, target, chosen);
-  return schedule ? by_more_blocks(kernel, target, chosen, *schedule) : clustered(kernel, target, chosen);
+  if (schedule) return by_more_blocks(kernel, target, chosen, *schedule);
+  const auto in_registers = clustered(kernel, target, chosen);
+  const bool few =
+      in_registers && in_registers->vector > 1 && held_elements(*in_registers) * held_bytes(kernel) <= kMostInClusters;
+  return few ? in_registers : std::nullopt;
 }
 
 }  // namespace tenon::codegen

@@ -13,9 +13,10 @@ namespace {
 constexpr std::int64_t kLongest = 128;         // elements; longer rows are pieces of memory as a warp reads them
 constexpr std::int64_t kLongestAcross = 1024;  // where they are stored across: fewer lanes have a row, and more rows
                                                // lie side by side there (f32 [32768, 192] on an H100: 76 us, 37 staged)
-constexpr int kShortestVectors = 5;  // few vectors of a thread are read as they lie: the L1 has the rest of their lines
-constexpr int kWide = 8;             // bytes of a vector that lanes load well
-constexpr int kThreads = 128;        // of a block, at first
+constexpr int kShortestVectors = 3;            // one or two vectors of a thread are read as they lie
+constexpr int kShortestStored = 5;             // and a few that are stored too: the L1 has the rest of their lines
+constexpr int kWide = 8;                       // bytes of a vector that lanes load well
+constexpr int kThreads = 128;                  // of a block, at first
 constexpr int kMostThreads = 512;
 constexpr int kMostLanes = 8;
 constexpr int kResident = 1024;                  // threads of a multiprocessor that have room for their rows
@@ -62,7 +63,8 @@ std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& 
   const bool across = stores_across(kernel);
   if (!target.may.hold_rows || !shape.known || shape.length > (across ? kLongestAcross : kLongest)) return std::nullopt;
   const int vector = vector_of(kernel);
-  if (shape.length < std::int64_t{kShortestVectors} * vector || (!across && widest_vector(kernel, vector) >= kWide) ||
+  const int shortest = stores_elements(kernel) ? kShortestStored : kShortestVectors;
+  if (shape.length < std::int64_t{shortest} * vector || (!across && widest_vector(kernel, vector) >= kWide) ||
       !streams_lie_in_runs(kernel))
     return std::nullopt;
   const std::int64_t row_bytes = shape.length * staged_element_bytes(kernel);

@@ -26,7 +26,7 @@ TEST(ReduceSchedule, RowsThatRegistersHoldStayThere) {
   EXPECT_EQ(chosen("x: bf16[64, 6144]) { y = softmax(x)"),
             "reduce team=block threads=256 vector=8 keep=registers elements=24");
   EXPECT_EQ(chosen("x: bf16[64, 32768]) { y = softmax(x)", "sm_75"),
-            "reduce team=block threads=512 vector=8 keep=registers elements=64");
+            "reduce team=block threads=512 vector=8 keep=registers elements=64 streaming");
 }
 
 // Few large rows are under way at once: 64 KB or so on a multiprocessor.
@@ -36,9 +36,9 @@ TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
             "reduce team=block threads=512 vector=8 keep=registers elements=32");
   EXPECT_EQ(chosen("x: f32[1024, 8192]) { y = softmax(x)"),
-            "reduce team=block threads=256 vector=4 keep=registers elements=32 keep_reads most_blocks=2");
+            "reduce team=block threads=256 vector=4 keep=registers elements=32 streaming keep_reads most_blocks=2");
   EXPECT_EQ(chosen("x: f32[1024, 16384]) { y = softmax(x)"),
-            "reduce team=block threads=512 vector=4 keep=registers elements=32 keep_reads most_blocks=1");
+            "reduce team=block threads=512 vector=4 keep=registers elements=32 streaming keep_reads most_blocks=1");
   // Of so few rows no multiprocessor has many; kernels that ask for shared memory share no launch.
   EXPECT_EQ(chosen("x: f32[64, 16384]) { y = softmax(x)"),
             "reduce team=block threads=512 vector=4 keep=registers elements=32");
@@ -72,18 +72,22 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
             "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=48 least_blocks=1");
   EXPECT_EQ(chosen(softmax, "sm_80"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=64 least_blocks=1");
-  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4");
+  EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
-  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-            "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4");
-  EXPECT_EQ(chosen("x: f32[4096, 393216]) { y = softmax(x)"),
-            "reduce team=block threads=1024 cluster=8 vector=4 keep=shared elements=48 shared=48 least_blocks=1");
+  EXPECT_EQ(
+      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+      "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 streaming least_blocks=4");
+  EXPECT_EQ(
+      chosen("x: f32[4096, 393216]) { y = softmax(x)"),
+      "reduce team=block threads=1024 cluster=8 vector=4 keep=shared elements=48 shared=48 streaming least_blocks=1");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
-            "reduce team=block threads=1024 vector=8 online unroll=4");
-  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"), "reduce team=block threads=512 vector=2 online unroll=2");
+            "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
+  EXPECT_EQ(
+      chosen("x: f64[64, 65536]) { y = softmax(x)"),
+      "reduce team=block threads=512 cluster=4 vector=2 keep=shared elements=32 shared=28 streaming least_blocks=2");
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
@@ -94,12 +98,12 @@ TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
   EXPECT_EQ(chosen("x: f32[64, 64, 262144]) { y = var(x, axis=[0, 2])"),
             "reduce team=block threads=512 vector=4 unroll=8 moments cut=splits parts=4 finish=warp");
   EXPECT_EQ(chosen("x: f32[896, 2097152]) { y = layer_norm(x)"),
-            "reduce team=block threads=512 vector=4 unroll=8 moments");
+            "reduce team=block threads=512 vector=4 unroll=8 moments streaming");
 }
 
 TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: bf16[524288, 48]) { y = var(x, axis=[0])"),
-            "reduce team=column threads=128 columns=8 vector=8 unroll=4 moments cut=splits parts=1056 finish=block "
+            "reduce team=column threads=128 columns=8 vector=8 unroll=4 moments cut=splits parts=528 finish=block "
             "streaming_loads");
   EXPECT_EQ(chosen("x: f16[712278, 91]) { y = var(x, axis=[0])"),
             "reduce team=column threads=256 vector=1 unroll=16 moments cut=splits parts=176 finish=warp")
@@ -124,7 +128,7 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   EXPECT_EQ(sum(1'000'000, 64), "reduce team=warp threads=128 lanes=4 vector=4 unroll=4 streaming_loads");
   EXPECT_EQ(sum(1000, 64), "reduce team=warp threads=128 lanes=16 vector=4") << "or they were too few blocks";
   EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
-            "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16 keep_reads");
+            "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16 streaming keep_reads");
 }
 
 // A thread reads and writes its row in shared memory; as few lanes share one as have room for it there, and in
@@ -196,22 +200,22 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[256, 512, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 vector=1 keep=registers elements=32 least_blocks=2");
+            "reduce team=column threads=512 vector=1 keep=registers elements=32 streaming least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[64, 1024, 1000]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 columns=8 vector=2 keep=registers elements=32 least_blocks=2");
+            "reduce team=column threads=512 columns=8 vector=2 keep=registers elements=32 streaming least_blocks=2");
   EXPECT_EQ(chosen("x: f32[64, 8, 4096]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=256 columns=128 vector=1 keep=registers elements=4 least_blocks=4")
       << "in long pieces of rows";
   EXPECT_EQ(chosen("x: f32[65536, 24, 8]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=128 vector=1 keep=registers elements=6 least_blocks=8")
+            "reduce team=column threads=128 vector=1 keep=registers elements=6 streaming least_blocks=8")
       << "those of several outer elements";
   EXPECT_EQ(chosen("x: f32[112, 64, 512, 512]) { y = rms_norm(x, axis=[1])"),
-            "reduce team=column threads=256 columns=128 vector=1 keep=registers elements=32 least_blocks=4");
+            "reduce team=column threads=256 columns=128 vector=1 keep=registers elements=32 streaming least_blocks=4");
   EXPECT_EQ(chosen("x: f32[512, 64, 4095]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 least_blocks=2")
+            "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 streaming least_blocks=2")
       << "long pieces of rows that begin anywhere";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 columns=8 vector=4 unroll=4")
+            "reduce team=column threads=512 columns=8 vector=4 unroll=4 streaming")
       << "columns of a cache line, so that all processors have blocks";
 }
 
