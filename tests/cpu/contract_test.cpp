@@ -182,10 +182,14 @@ TEST(CpuAttend, CausalMasksBoundTheKeys) {
   check_attention({1, 7, 300, 8, 70, true});
 }
 
+// Values wider than a packed block, mixed with several blocks of keys: rows of six do not divide 64 columns.
 TEST(CpuAttend, NarrowRegistersAndThreads) {
   for (const int bytes : {16, 32})
-    if (bytes <= test_target().vector_bytes)
+    if (bytes <= test_target().vector_bytes) {
       check_attention({2, 21, 50, 10, 12, true}, {.bindings = {}, .vector_bytes = bytes, .threads = 2});
+      for (const int width : {128, 130})
+        check_attention({1, 9, 200, 8, width, false}, {.bindings = {}, .vector_bytes = bytes, .threads = 1});
+    }
 }
 
 TEST(CpuAttend, NoKeysGiveWhatTheBodyMakesOfAnEmptyRow) {

@@ -4,6 +4,7 @@
 // values. With the true maximum known before any weight is computed, nothing is rescaled and the body's own shift,
 // casts and divisions are what runs.
 #include <algorithm>
+#include <numeric>
 
 #include "codegen/analysis/key_bounds.h"
 #include "codegen/emit/llvm/reduce/long_sums.h"
@@ -14,13 +15,14 @@ namespace tenon::codegen::simd {
 namespace {
 
 constexpr int kRowPadding = 16;
-constexpr int kValueColumns = 64;  // of a packed block of values
+constexpr int kValueColumns = 64;  // of a packed block of values, at most
 
 struct Block {
   AttendParts parts;
   Type* type = nullptr;
   int lanes = 1, vectors = 1;  // queries of a block: lanes * vectors
   int keys = 0, depth = 0;     // of a packed block
+  int columns = 0;  // of one of values: whole micro-kernels, which add to all rows that they have, and vectors
   MicroKernel score, mix;
   llvm::Function* score_micro = nullptr;
   llvm::Function* mix_micro = nullptr;
@@ -42,6 +44,8 @@ Block make_block(Unit& unit) {
   block.score = {block.type, block.lanes, block.vectors, 8, block.depth + kRowPadding, 1, block.queries()};
   block.mix = {block.type, block.lanes, block.vectors, 8, 1, kValueColumns + kRowPadding, block.queries()};
   if (unit.target.vector_bytes < 64) block.score.rows = block.mix.rows = 6;
+  const int whole = std::lcm(block.mix.rows, block.lanes);
+  block.columns = kValueColumns / whole * whole;
   return block;
 }
 
@@ -231,8 +235,8 @@ void emit_mix(Unit& unit, Scope& task, const Block& block, const KeyTiles& tiles
   for_depth(unit, task, block.mixed, tiles.begin, stop, sums, [&](Scope& inside, Value* place, Value* first) {
     const Span some = tile_at(unit, tiles, place).keys;
     loop_in(
-        unit, inside, constant(unit, 0), width, constant(unit, kValueColumns), "columns", [&](Scope& part, Value* e) {
-          const Span columns{block.parts.e, e, minimum_of(unit, b.CreateAdd(e, constant(unit, kValueColumns)), width)};
+        unit, inside, constant(unit, 0), width, constant(unit, block.columns), "columns", [&](Scope& part, Value* e) {
+          const Span columns{block.parts.e, e, minimum_of(unit, b.CreateAdd(e, constant(unit, block.columns)), width)};
           pack(unit, part, block.parts.v.value, some, columns, block.lanes, block.type, block.packed,
                block.mix.a_depth);
           multiply_rows(unit, part, block.mix_micro, block.mix, b.CreateSub(columns.end, columns.begin), block.packed,
