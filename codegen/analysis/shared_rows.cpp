@@ -37,9 +37,12 @@ bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const Rounds rounds = rounds_of(kernel);
   std::vector<InstrId> loads;
-  const auto is_drawn = [&](const Held& held) { return kernel.instr(held.value).kind == InstrKind::random; };
   const std::vector<Held> values = held_values(kernel, rounds);
-  if (std::any_of(values.begin(), values.end(), is_drawn)) return {};
+  const bool computed =
+      std::any_of(values.begin(), values.end(), [&](const Held& held) { return !is_plain_load(kernel, held.value); });
+  const bool draws = std::any_of(kernel.body.begin(), kernel.body.end(),
+                                 [](const Instr& instr) { return instr.kind == InstrKind::random; });
+  if (computed && draws) return {};  // to draw again takes longer than to read again
   for (const Held& held : held_loads(kernel, rounds)) {
     if (!whole_vectors(kernel, schedule, held.value)) return {};
     loads.push_back(held.value);

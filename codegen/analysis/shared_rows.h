@@ -14,7 +14,7 @@ namespace tenon::codegen {
 /// Whether `load` gives every thread whole vectors that one asynchronous copy each can bring.
 bool whole_vectors(const Kernel& kernel, const ReduceSchedule& schedule, InstrId load);
 /// The loads that several sweeps use, in definition order: what a row has in shared memory; what is computed from them
-/// is computed again. Empty when it cannot be there: bits that are drawn are held as well, or a load is not of whole
+/// is computed again. Empty when it cannot be there: what is computed would be drawn again, or a load is not of whole
 /// vectors.
 std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& schedule);
 /// Of `load`, what all threads of a block have there.
