@@ -94,14 +94,14 @@ class PiecesFirst {
 
   static bool goes_in_steps(Op op) { return op == Op::sum || op == Op::max || op == Op::min || op == Op::prod; }
 
-  // With axes joined, and those of extent 1 left out.
+  // With axes joined, and those of extent 1 left out. Nothing for what has no elements.
   std::optional<Pieces> joined(const Node& node) const {
     const Shape& all = shape(node.operands[0]);
     const std::vector<int> reduced = reduced_axes(node, static_cast<int>(all.size()));
     Pieces pieces;
     bool before = false;
     for (std::size_t axis = 0; axis < all.size(); ++axis) {
-      if (!all[axis].is_constant()) return std::nullopt;
+      if (!all[axis].is_constant() || all[axis].is(0)) return std::nullopt;
       if (all[axis].is(1)) continue;
       const bool is_reduced = std::count(reduced.begin(), reduced.end(), static_cast<int>(axis)) > 0;
       if (!pieces.merged.empty() && is_reduced == before) {
