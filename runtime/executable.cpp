@@ -115,7 +115,11 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 
 Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
                        runtime::BuildGroups build)
-    : plan(std::move(the_plan)), backend(std::move(the_backend)), build_groups(std::move(build)), arenas(*backend) {}
+    : plan(std::move(the_plan)),
+      own_outputs(ir::own_outputs(plan.graph)),
+      backend(std::move(the_backend)),
+      build_groups(std::move(build)),
+      arenas(*backend) {}
 
 namespace {
 
@@ -307,15 +311,16 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
   const ir::Graph& graph = impl_->plan.graph;
   const runtime::NvtxRange range(impl_->nvtx, graph.name);
   check_count(inputs.size(), graph.inputs.size(), "input");
-  check_count(outputs.size(), graph.outputs.size(), "output");
+  check_count(outputs.size(), impl_->own_outputs.size(), "output");
   for (std::size_t i = 0; i < inputs.size(); ++i)
     check_buffer(graph, graph.inputs[i], graph.value(graph.inputs[i]).name, inputs[i], "input");
   auto record = impl_->record_for(inputs, bindings);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    check_buffer(graph, graph.outputs[i], graph.outputs_names[i], outputs[i], "output");
+    const std::string& name = graph.outputs_names[impl_->own_outputs[i]];
+    check_buffer(graph, graph.outputs[impl_->own_outputs[i]], name, outputs[i], "output");
     if (outputs[i].shape != record->output_shapes[i])
       throw Error(ErrorKind::argument,
-                  fmt::format("output '{}' has shape {}, not {}", graph.outputs_names[i], shape_text(outputs[i].shape),
+                  fmt::format("output '{}' has shape {}, not {}", name, shape_text(outputs[i].shape),
                               shape_text(record->output_shapes[i])),
                   {}, "Executable::output_shapes gives the shapes for these inputs");
   }
@@ -342,9 +347,9 @@ std::vector<std::vector<std::int64_t>> Executable::output_shapes(
   const ir::Graph& graph = impl_->plan.graph;
   const Bindings bound = ir::bind_symbols(graph, input_shapes, bindings);
   std::vector<std::vector<std::int64_t>> shapes;
-  for (ir::ValueId output : graph.outputs) {
+  for (const std::size_t output : impl_->own_outputs) {
     shapes.emplace_back();
-    for (const Dim& extent : graph.type(output).shape) shapes.back().push_back(extent.evaluate(bound));
+    for (const Dim& extent : graph.type(graph.outputs[output]).shape) shapes.back().push_back(extent.evaluate(bound));
   }
   return shapes;
 }

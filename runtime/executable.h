@@ -54,6 +54,7 @@ struct PointerSource {
   enum class Kind : std::uint8_t { input, output, arena, zeroed };
   Kind kind = Kind::input;
   std::int64_t at = 0;  ///< position of the input or output, or byte offset in the arena or the zeroed memory
+  bool operator==(const PointerSource&) const = default;
 };
 
 /// A function of a launch whose sizes are known.
@@ -78,7 +79,14 @@ struct PreparedCopy {
   std::int64_t bytes = 0;
 };
 
-/// Everything that depends on the sizes only.
+/// An output that updates an input: a kernel writes it there, or a copy behind all kernels brings it.
+struct PlacedUpdate {
+  int output = 0, input = 0;  ///< of the graph
+  std::int64_t bytes = 0;
+  std::string copied;  ///< why it is copied; empty: it is written in place
+};
+
+/// Everything that depends on the sizes only. Outputs are those with memory of their own (ir::own_outputs).
 struct LaunchRecord {
   Bindings bindings;
   std::shared_ptr<const BuiltPlan> built;
@@ -87,6 +95,7 @@ struct LaunchRecord {
   std::vector<PreparedCopy> copies;
   std::int64_t arena_bytes = 0, zeroed_bytes = 0;
   std::vector<std::vector<int>> in_place;  ///< by output: inputs whose buffer it may be (overlap.h)
+  std::vector<PlacedUpdate> updates;
   std::shared_ptr<Replays> replays = std::make_shared<Replays>();
 };
 
@@ -187,6 +196,7 @@ struct Executable::Impl {
   void trim() const;
 
   ir::Plan plan;
+  std::vector<std::size_t> own_outputs;  ///< positions of the graph's outputs for which a caller has memory
   std::shared_ptr<const runtime::Backend> backend;
   runtime::BuildGroups build_groups;
   runtime::Tuner tuner;                 ///< empty: schedules are not searched

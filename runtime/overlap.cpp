@@ -49,23 +49,26 @@ bool depends_on(const codegen::Kernel& kernel, codegen::InstrId value, codegen::
   return needed[static_cast<std::size_t>(from)];
 }
 
-// Whether each point reads operand `read` only at the element of `written` that it writes, which it computes from it:
-// then the element is read before it is written, whatever else the compiler moves. Tiles are read by other threads.
-bool updates(const codegen::Kernel& kernel, int read, int written) {
+// Why not each point reads operand `read` only at the element of `written` that it writes, which it computes from it;
+// nothing where that is so: then the element is read before it is written, whatever else the compiler moves. Tiles are
+// read by other threads.
+std::string why_no_update(const codegen::Kernel& kernel, int read, int written) {
   const auto* schedule = std::get_if<codegen::MapSchedule>(&kernel.schedule);
-  if (schedule == nullptr || schedule->tile) return false;
+  if (schedule == nullptr) return "is not elementwise";
+  if (schedule->tile) return "brings what it reads through tiles";
+  const std::string elsewhere = "reads it at other elements than it writes";
   const auto writes = [&](const codegen::Store& store) { return store.access.operand == written; };
-  if (std::count_if(kernel.stores.begin(), kernel.stores.end(), writes) != 1) return false;
+  if (std::count_if(kernel.stores.begin(), kernel.stores.end(), writes) != 1) return "writes it in several pieces";
   const codegen::Store& store = *std::find_if(kernel.stores.begin(), kernel.stores.end(), writes);
-  if (!store.access.guards.empty()) return false;
+  if (!store.access.guards.empty()) return "writes it in several pieces";
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const codegen::Instr& load = kernel.body[i];
     if (load.kind != codegen::InstrKind::load || load.access.operand != read) continue;
-    if (!load.access.guards.empty() || !(load.access.offset == store.access.offset) ||
-        !depends_on(kernel, store.value, static_cast<codegen::InstrId>(i)))
-      return false;
+    if (!load.access.guards.empty() || !(load.access.offset == store.access.offset)) return elsewhere;
+    if (!depends_on(kernel, store.value, static_cast<codegen::InstrId>(i)))
+      return "needs the old content for another result";
   }
-  return true;
+  return "";
 }
 
 }  // namespace
@@ -92,7 +95,7 @@ std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const Launch
           const int output = static_cast<int>(source(out).at), input = static_cast<int>(source(in).at);
           const Reads& last = reads.at(input);
           if (last.launch == i && last.operands == 1 && same_type(input, output) &&
-              updates(member, static_cast<int>(in), static_cast<int>(out)))
+              why_no_update(member, static_cast<int>(in), static_cast<int>(out)).empty())
             inputs[static_cast<std::size_t>(output)].push_back(input);
         }
       first += member.operands.size();
@@ -100,6 +103,38 @@ std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const Launch
   }
   for (std::vector<int>& each : inputs) std::sort(each.begin(), each.end());
   return inputs;
+}
+
+std::string why_not_in_place(const ir::Plan& plan, const LaunchRecord& record, int input, int output) {
+  const std::vector<int>& elementwise = record.in_place[static_cast<std::size_t>(output)];
+  if (std::binary_search(elementwise.begin(), elementwise.end(), input)) return "";
+  const std::map<int, Reads> reads = last_reads(record);
+  const auto last = reads.find(input);
+  const std::string& name = plan.graph.value(plan.graph.inputs[static_cast<std::size_t>(input)]).name;
+  const PointerSource to{PointerSource::Kind::output, output}, from{PointerSource::Kind::input, input};
+  for (std::size_t i = 0; i < record.launches.size(); ++i) {
+    const PreparedLaunch& launch = record.launches[i];
+    const std::string& kernel = launch.built->source.entry;
+    std::size_t first = 0;
+    for (const codegen::Kernel& member : launch.built->launch.members) {
+      const auto begin = launch.pointers.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = begin + static_cast<std::ptrdiff_t>(member.operands.size());
+      first += member.operands.size();
+      const auto written = std::find(begin, end, to);
+      if (written == end || !member.operands[static_cast<std::size_t>(written - begin)].written) continue;
+      if (last == reads.end() || last->second.launch < i) return "";
+      if (last->second.launch == record.launches.size()) return fmt::format("'{}' is returned as well", name);
+      if (last->second.launch > i)
+        return fmt::format("'{}' is read by {}, behind {}, which writes its new content", name,
+                           record.launches[last->second.launch].built->source.entry, kernel);
+      const auto read = std::find(begin, end, from);
+      if (read == end || last->second.operands > 1)
+        return fmt::format("'{}' is read beside {}, which writes its new content, in the same launch", name, kernel);
+      return fmt::format("{}, which writes the new content of '{}', {}", kernel, name,
+                         why_no_update(member, static_cast<int>(read - begin), static_cast<int>(written - begin)));
+    }
+  }
+  return fmt::format("no kernel writes the new content of '{}': it is another input, or another result", name);
 }
 
 namespace {
@@ -117,9 +152,9 @@ Extent extent_of(const Buffer& buffer, std::size_t number) {
   return {begin, begin + static_cast<std::uintptr_t>(bytes), number};
 }
 
-[[noreturn]] void refuse(const std::string& output, const std::string& other, bool exactly) {
+[[noreturn]] void refuse(const std::string& written, const std::string& other, bool exactly) {
   throw Error(ErrorKind::argument,
-              fmt::format("output '{}' {} {}", output, exactly ? "has the buffer of" : "overlaps with", other), {},
+              fmt::format("{} {} {}", written, exactly ? "has the buffer of" : "overlaps with", other), {},
               "give it memory of its own: only an elementwise update of an input that nothing else reads afterwards "
               "may be written in its place");
 }
@@ -128,28 +163,42 @@ Extent extent_of(const Buffer& buffer, std::size_t number) {
 
 bool check_overlaps(const ir::Graph& graph, const LaunchRecord& record, std::span<const Buffer> inputs,
                     std::span<const Buffer> outputs) {
-  SmallArray<Extent> written(outputs.size());
-  for (std::size_t i = 0; i < outputs.size(); ++i) written[i] = extent_of(outputs[i], i);
+  const std::size_t count = outputs.size();
+  SmallArray<Extent> written(count + record.updates.size());
+  for (std::size_t i = 0; i < count; ++i) written[i] = extent_of(outputs[i], i);
+  for (std::size_t i = 0; i < record.updates.size(); ++i)
+    written[count + i] = extent_of(inputs[static_cast<std::size_t>(record.updates[i].input)], count + i);
+  const auto input_text = [&](std::size_t input) {
+    return fmt::format("input '{}'", graph.value(graph.inputs[input]).name);
+  };
+  const auto updated = [&](const Extent& extent) {  // the input, where it is no output
+    return extent.buffer < count ? inputs.size()
+                                 : static_cast<std::size_t>(record.updates[extent.buffer - count].input);
+  };
+  const auto text = [&](const Extent& extent) {
+    return extent.buffer < count
+               ? fmt::format("output '{}'", graph.outputs_names[ir::own_outputs(graph)[extent.buffer]])
+               : fmt::format("{}, which is updated,", input_text(updated(extent)));
+  };
   Extent* const first = written.data();
   Extent* const last =
-      std::remove_if(first, first + outputs.size(), [](const Extent& extent) { return extent.begin == extent.end; });
+      std::remove_if(first, first + written.size(), [](const Extent& extent) { return extent.begin == extent.end; });
   std::sort(first, last, [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (const Extent* next = first; next != last && next + 1 != last; ++next)
     if (next->end > next[1].begin)
-      refuse(graph.outputs_names[next[1].buffer], fmt::format("output '{}'", graph.outputs_names[next->buffer]),
-             next->begin == next[1].begin && next->end == next[1].end);
+      refuse(text(next[1]), text(*next), next->begin == next[1].begin && next->end == next[1].end);
   bool in_place = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Extent read = extent_of(inputs[i], i);
     if (read.begin == read.end) continue;
     const Extent* output = std::upper_bound(
         first, last, read.begin, [](std::uintptr_t begin, const Extent& extent) { return begin < extent.end; });
-    if (output == last || output->begin >= read.end) continue;
+    if (output == last || output->begin >= read.end || updated(*output) == i) continue;
     const bool exactly = output->begin == read.begin && output->end == read.end;
-    const std::vector<int>& allowed = record.in_place[output->buffer];
-    if (!exactly || !std::binary_search(allowed.begin(), allowed.end(), static_cast<int>(i)))
-      refuse(graph.outputs_names[output->buffer], fmt::format("input '{}'", graph.value(graph.inputs[i]).name),
-             exactly);
+    const bool allowed =
+        output->buffer < count && std::binary_search(record.in_place[output->buffer].begin(),
+                                                     record.in_place[output->buffer].end(), static_cast<int>(i));
+    if (!exactly || !allowed) refuse(text(*output), input_text(i), exactly);
     in_place = true;
   }
   return in_place;

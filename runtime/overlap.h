@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/executable.h"
@@ -14,8 +15,14 @@ namespace tenon::runtime {
 /// nothing reads beside or behind this kernel.
 std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const LaunchRecord& record);
 
+/// Why no kernel may write output `output` of the graph over input `input`, in words; empty where one may. Beside what
+/// in_place_inputs allows, any kernel may where all others that read the input, and it does not, have run before. Of a
+/// record whose outputs are all of the graph's.
+std::string why_not_in_place(const ir::Plan& plan, const LaunchRecord& record, int input, int output);
+
 /// Error(argument) that names both where an output overlaps with another output, or with an input that is not one of
-/// in_place_inputs at exactly the same bytes. Whether some output lies in the place of an input. The buffers have the
+/// in_place_inputs at exactly the same bytes; and where an input that is updated overlaps with anything. Whether some
+/// output lies in the place of an input. The buffers have the
 /// record's shapes. O((inputs + outputs) log outputs).
 bool check_overlaps(const ir::Graph& graph, const LaunchRecord& record, std::span<const Buffer> inputs,
                     std::span<const Buffer> outputs);

@@ -6,6 +6,7 @@
 #include "runtime/arena.h"
 #include "runtime/executable.h"
 #include "runtime/overlap.h"
+#include "runtime/updates.h"
 
 namespace tenon::runtime {
 namespace {
@@ -145,7 +146,7 @@ void decide_early(std::vector<PreparedLaunch>& launches) {
 }  // namespace
 
 LaunchRecord make_record(const Backend& backend, const ir::Plan& plan, std::shared_ptr<const BuiltPlan> built,
-                         const Bindings& bindings) {
+                         const Bindings& bindings, Updates updates) {
   LaunchRecord record;
   record.bindings = bindings;
   for (ir::ValueId input : plan.graph.inputs)
@@ -159,6 +160,7 @@ LaunchRecord make_record(const Backend& backend, const ir::Plan& plan, std::shar
   }
   decide_early(record.launches);
   record.in_place = in_place_inputs(plan, record);
+  if (updates == Updates::placed) place_updates(plan, record);
   record.built = std::move(built);
   return record;
 }

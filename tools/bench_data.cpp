@@ -129,7 +129,7 @@ BenchData random_data(const Graph& graph, const Bindings& bindings,
     buffer.data = data.memory.back().get();
     buffers.push_back(std::move(buffer));
   };
-  for (const ValueId output : graph.outputs) add(data.outputs, output);
+  for (const std::size_t output : ir::own_outputs(graph)) add(data.outputs, graph.outputs[output]);
   for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
     add(data.inputs, graph.inputs[i]);
     fill(data.inputs.back(), index_limit(graph, graph.inputs[i], bindings), static_cast<std::int64_t>(i) + 1);

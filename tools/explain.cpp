@@ -103,6 +103,35 @@ std::string explain_schedules(const ExplainArguments& arguments, const ir::Plan&
   return text.empty() ? "" : text + "\n";
 }
 
+// Which results are written over the inputs that they update is known of built kernels.
+std::vector<UpdateInfo> updates_of(const ExplainArguments& arguments, const ir::Graph& graph, const ir::Plan& plan,
+                                   const Options& options) {
+  if (ir::own_outputs(graph).size() == graph.outputs.size()) return {};
+  return src::make_executable(plan, src::open_backend(arguments.compile.target, options), options)
+      .updates(complete_bindings(graph, options.typical));
+}
+
+std::string text_of(const std::vector<UpdateInfo>& updates) {
+  std::string text;
+  for (const UpdateInfo& update : updates)
+    text += update.copied.empty()
+                ? fmt::format("{} updates {} in place, {} bytes\n", update.output, update.input, update.bytes)
+                : fmt::format("{} is copied into {} behind all kernels, {} bytes: {}\n", update.output, update.input,
+                              update.bytes, update.copied);
+  return text.empty() ? "" : text + "\n";
+}
+
+nlohmann::ordered_json as_json(const std::vector<UpdateInfo>& updates) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const UpdateInfo& update : updates)
+    list.push_back({{"output", update.output},
+                    {"input", update.input},
+                    {"bytes", update.bytes},
+                    {"in_place", update.copied.empty()},
+                    {"reason", update.copied}});
+  return list;
+}
+
 int explain(const ExplainArguments& arguments) {
   Options options = arguments.compile.options();
   const ir::Graph graph = ir::read_file(arguments.compile.file);
@@ -110,9 +139,15 @@ int explain(const ExplainArguments& arguments) {
   const ir::Plan plan = src::plan(graph, arguments.compile.target, options);
   std::vector<double> measured_us;
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
-  write_output("-", arguments.json ? as_json(plan, measured_us).dump(2) + "\n"
-                                   : ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" +
-                                         explain_schedules(arguments, plan, options) + ir::explain(plan));
+  const std::vector<UpdateInfo> updates = updates_of(arguments, graph, plan, options);
+  if (arguments.json) {
+    nlohmann::ordered_json document = as_json(plan, measured_us);
+    if (!updates.empty()) document["updates"] = as_json(updates);
+    write_output("-", document.dump(2) + "\n");
+  } else {
+    write_output("-", ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" +
+                          explain_schedules(arguments, plan, options) + text_of(updates) + ir::explain(plan));
+  }
   return fine;
 }
 

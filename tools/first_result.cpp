@@ -41,7 +41,9 @@ FirstResult first_result(const ir::Graph& graph, const Bindings& bindings, const
   result.device_ms = ms_since(begin);
   std::vector<Memory> memory;
   const std::vector<Buffer> inputs = zeros(graph, graph.inputs, bindings, *backend, memory);
-  const std::vector<Buffer> outputs = zeros(graph, graph.outputs, bindings, *backend, memory);
+  std::vector<ir::ValueId> own;
+  for (const std::size_t output : own_outputs(graph)) own.push_back(graph.outputs[output]);
+  const std::vector<Buffer> outputs = zeros(graph, own, bindings, *backend, memory);
   backend->synchronize(nullptr);
   begin = Clock::now();
   const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);

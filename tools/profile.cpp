@@ -55,7 +55,8 @@ runtime::Timings time_kernels(const Executable& executable, const std::vector<ir
     backend.copy_in(from.back().data, input.bytes.data(), input.bytes.size(), nullptr);
   }
   const auto output_shapes = executable.output_shapes(shapes, bindings);
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i) add(to, graph.type(graph.outputs[i]).dtype, output_shapes[i]);
+  for (const std::size_t output : ir::own_outputs(graph))
+    add(to, graph.type(graph.outputs[output]).dtype, output_shapes[to.size()]);
   backend.synchronize(nullptr);
   return runtime::profile(executable, from, to, bindings, seconds, flush_bytes(backend.target()), beside);
 }

@@ -94,6 +94,13 @@ struct KernelInfo {
   std::int64_t bytes = 0;  ///< unavoidable traffic at the given sizes
 };
 
+/// A result that updates an input, for inspection.
+struct UpdateInfo {
+  std::string output, input;
+  std::int64_t bytes = 0;
+  std::string copied;  ///< why the result is copied into the input's memory behind all kernels; empty: it is not
+};
+
 /// Counters of one executable.
 struct ExecutableStats {
   int kernels = 0;               ///< of the plan, a pack as one (CUDA)
@@ -107,8 +114,9 @@ struct ExecutableStats {
 /// A compiled graph. Cheap to copy; all functions may be called from several threads at once.
 class Executable {
  public:
-  /// Runs on the caller's buffers, one for each input and output in the graph's order, and waits. Symbols take their
-  /// values from the input shapes. A dimension class that was not met before is compiled first.
+  /// Runs on the caller's buffers, one for each input and output in the graph's order, and waits. A result that updates
+  /// an input (Graph::update) has no buffer: it is left in the input's, which overlaps with no other. Symbols take
+  /// their values from the input shapes. A dimension class that was not met before is compiled first.
   /// Error(argument) when buffers do not fit; launch, out_of_memory, device_lost from the device.
   void run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const Bindings& bindings = {}) const;
 
@@ -117,7 +125,8 @@ class Executable {
   void run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
                  const Bindings& bindings = {}) const;
 
-  /// Host arrays in, host arrays out: copies to and from the device as needed. For small programs and tests.
+  /// Host arrays in, host arrays out: copies to and from the device as needed, and updates copies of inputs, so that
+  /// all results are returned and no argument changes. For small programs and tests.
   std::vector<Array> operator()(const std::vector<Array>& inputs, const Bindings& bindings = {}) const;
 
   /// Frees what no run has in hand: the memory of intermediates, recordings, and the kernels of all dimension classes.
@@ -129,9 +138,12 @@ class Executable {
   /// Compiles for these sizes now rather than at the first run.
   void prepare(const Bindings& bindings) const;
 
-  /// The output shapes at these input shapes.
+  /// The shapes of the outputs that `run` takes buffers for, at these input shapes.
   std::vector<std::vector<std::int64_t>> output_shapes(const std::vector<std::vector<std::int64_t>>& input_shapes,
                                                        const Bindings& bindings = {}) const;
+
+  /// Every update of an input (Graph::update) at these sizes: whether a kernel writes it in place, or why not.
+  std::vector<UpdateInfo> updates(const Bindings& bindings = {}) const;
 
   /// Every kernel as generated for these sizes, in launch order.
   std::vector<KernelInfo> kernels(const Bindings& bindings = {}) const;

@@ -46,6 +46,7 @@ class Tensor {
 struct Port {
   std::string name;
   Tensor value;
+  std::string updates;  ///< of an output: the name of the input that it updates; empty: it has memory of its own
 };
 
 /// An operator graph under construction: a handle; copies share the graph. Not for several threads at once.
@@ -64,6 +65,11 @@ class Graph {
   /// Declares `value` a result named `name`; results come in the order of these calls. Error(type) when the name is
   /// taken, Error(argument) when the value is not of this graph.
   void output(const std::string& name, const Tensor& value, Location at = Location::current());
+
+  /// Declares `value` the new content of `input`, a result named `<input>_next`: Executable::run leaves it in the
+  /// input's buffer, and takes no buffer for it. Every other operator of the graph sees the old content, wherever the
+  /// call stands. Error(type) when `input` is none, is updated already, or has another dtype or shape than `value`.
+  void update(const Tensor& input, const Tensor& value, Location at = Location::current());
 
   /// What was declared so far, in order.
   std::vector<Port> inputs() const;

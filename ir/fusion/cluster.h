@@ -81,7 +81,8 @@ struct Context {
   std::vector<int> depth;          ///< value: cloned nodes in turn between it and what is read for it
   std::vector<bool> graph_output;  ///< value
   std::vector<bool> tile_mask;     ///< value: attention kernels ask it of tiles of keys, and nothing else needs it
-  bool rows_apart = false;  ///< no kernel reads rows again where kernels apart would take less time (long_rows.h)
+  bool rows_apart = false;    ///< no kernel reads rows again where kernels apart would take less time (long_rows.h)
+  bool turned_apart = false;  ///< nor stores results across its rows (across_rows.h)
   std::vector<double> count, bytes;  ///< of each value, at the typical binding
 
   Context(const Graph& g, const PlanOptions& o);

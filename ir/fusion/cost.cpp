@@ -194,6 +194,7 @@ CostModel cpu_cost_model(int cores) {
   cost.bandwidth_gb_s = std::min(count * kCoreGbS, kSocketGbS);
   cost.l2_bandwidth_gb_s = 2.5 * cost.bandwidth_gb_s;
   cost.l2_bytes = 16e6;
+  cost.sector_bytes = 0;
   cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded

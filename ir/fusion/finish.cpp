@@ -9,7 +9,9 @@
 #include <numeric>
 #include <queue>
 
+#include "ir/fusion/across_rows.h"
 #include "ir/fusion/memory.h"
+#include "ir/fusion/updates.h"
 #include "ir/graph/check.h"
 
 namespace tenon::ir::fusion {
@@ -44,8 +46,9 @@ Result last_view(const Context& context, const Partition& partition, const Clust
     if (!layout || partition.maker[static_cast<std::size_t>(view.results[0])] >= 0) return result;
     if (keeps_inner && !layout->empty() && !result.layout.empty() && !(layout->back() == result.layout.back()))
       return result;
-    result.value = view.results[0];
-    result.layout = *layout;
+    const Result viewed{view.results[0], *layout, result.rounds};
+    if (context.turned_apart && is_better_turned(context, cluster, {viewed})) return result;
+    result = viewed;
   }
   return result;
 }
@@ -76,6 +79,8 @@ class Builder {
     group.kernel_class = cluster.kernel_class;
     group.attention = cluster.attention;
     group.estimate = estimate_of(context_, cluster, bytes_of(context_, cluster));
+    const double across = across_us(context_, cluster);
+    group.estimate.memory_us += across, group.estimate.us += across;
     group.kept.assign(cluster.domain.extents.begin(), cluster.domain.extents.begin() + cluster.domain.kept);
     group.reduced.assign(cluster.domain.extents.begin() + cluster.domain.kept, cluster.domain.extents.end());
     Needs needs;
@@ -103,9 +108,24 @@ class Builder {
   std::set<ValueId> written_;
 };
 
-// Groups in run order, the one with the earliest last node first, so that the order follows the graph.
-std::vector<std::size_t> run_order(const std::vector<Group>& groups, std::size_t values) {
-  std::vector<int> maker(values, -1), waiting(groups.size());
+bool reaches(const std::vector<std::vector<std::size_t>>& next, std::size_t from, std::size_t to) {
+  std::vector<bool> seen(next.size());
+  std::vector<std::size_t> pending{from};
+  while (!pending.empty()) {
+    const std::size_t group = pending.back();
+    pending.pop_back();
+    if (group == to) return true;
+    if (seen[group]) continue;
+    seen[group] = true;
+    pending.insert(pending.end(), next[group].begin(), next[group].end());
+  }
+  return false;
+}
+
+// Groups in run order, the one with the earliest last node first, so that the order follows the graph. Who reads an
+// input goes before who updates it, unless it needs the new content too.
+std::vector<std::size_t> run_order(const Graph& graph, const std::vector<Group>& groups) {
+  std::vector<int> maker(graph.values.size(), -1), waiting(groups.size());
   std::vector<std::vector<std::size_t>> next(groups.size());
   for (std::size_t i = 0; i < groups.size(); ++i)
     for (ValueId output : groups[i].outputs) maker[static_cast<std::size_t>(output)] = static_cast<int>(i);
@@ -113,6 +133,13 @@ std::vector<std::size_t> run_order(const std::vector<Group>& groups, std::size_t
     for (ValueId input : groups[i].inputs)
       if (const int from = maker[static_cast<std::size_t>(input)]; from >= 0) {
         next[static_cast<std::size_t>(from)].push_back(i);
+        ++waiting[i];
+      }
+  const std::vector<std::vector<std::size_t>> readers = readers_of_updated(graph, groups);
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    for (const std::size_t reader : readers[i])
+      if (!reaches(next, i, reader)) {
+        next[reader].push_back(i);
         ++waiting[i];
       }
   using Ready = std::pair<NodeId, std::size_t>;
@@ -139,7 +166,7 @@ std::vector<Group> ordered(const std::vector<Group>& groups, const std::vector<s
 
 // The order of the graph, unless that keeps too much alive: then that of merging, or a frugal one.
 std::vector<std::size_t> fitting_order(const Context& context, const std::vector<Group>& groups) {
-  const std::vector<std::size_t> natural = run_order(groups, context.graph.values.size());
+  const std::vector<std::size_t> natural = run_order(context.graph, groups);
   const double limit = context.options.max_live_bytes;
   if (limit <= 0) return natural;
   std::vector<std::size_t> merged(groups.size());

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/fusion/across_rows.h"
 #include "ir/fusion/legality.h"
 #include "ir/fusion/long_rows.h"
 
@@ -296,6 +297,7 @@ Verdict extend_along(const Context& context, const Cluster& producer, const Clus
   for (const Result& result : producer.results)
     if (elsewhere(result.value)) add_result(merged.results, result);
   if (Verdict verdict = check_rows(context, producer, consumer, merged); !verdict.legal()) return verdict;
+  if (Verdict verdict = check_across(context, producer, consumer, merged); !verdict.legal()) return verdict;
   return check_places(context, producer, consumer, merged);
 }
 
@@ -341,6 +343,7 @@ Verdict host_sibling(const Context& context, const Cluster& host, const Cluster&
   if (Verdict verdict = join(context, host, guest, axes, order, 0, merged); !verdict.legal()) return verdict;
   for (const Result& result : host.results) add_result(merged.results, result);
   if (Verdict verdict = check_rows(context, host, guest, merged); !verdict.legal()) return verdict;
+  if (Verdict verdict = check_across(context, host, guest, merged); !verdict.legal()) return verdict;
   return check_places(context, host, guest, merged);
 }
 

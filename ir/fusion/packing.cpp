@@ -11,6 +11,7 @@
 
 #include "ir/fusion/memory.h"
 #include "ir/fusion/roofline.h"
+#include "ir/fusion/updates.h"
 
 namespace tenon::ir::fusion {
 namespace {
@@ -102,7 +103,11 @@ struct Apart {
 class Sweep {
  public:
   Sweep(const Context& context, const std::vector<Group>& groups, const std::vector<const Cluster*>& clusters)
-      : context_(context), groups_(groups), maker_(context.graph.values.size(), -1), unit_of_(groups.size()) {
+      : context_(context),
+        groups_(groups),
+        readers_(readers_of_updated(context.graph, groups)),
+        maker_(context.graph.values.size(), -1),
+        unit_of_(groups.size()) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (ValueId output : groups[i].outputs) maker_[static_cast<std::size_t>(output)] = static_cast<int>(i);
       alone_.push_back(packable_class(groups[i].kernel_class) ? alone(context, groups[i], *clusters[i]) : Verdict{});
@@ -131,12 +136,18 @@ class Sweep {
   }
 
  private:
-  // The last place at which something that `group` reads is made.
+  // The last place at which something that `group` reads is made, or the old content of what it updates is read.
   std::int64_t last_maker(std::size_t group) {
     std::int64_t last = -1;
     for (ValueId input : groups_[group].inputs)
       if (const int maker = maker_[static_cast<std::size_t>(input)]; maker >= 0) {
         Unit& unit = units_[unit_of_[static_cast<std::size_t>(maker)]];
+        unit.read = true;
+        last = std::max(last, unit.place);
+      }
+    for (const std::size_t reader : readers_[group])  // of what the group updates
+      if (reader < group) {
+        Unit& unit = units_[unit_of_[reader]];
         unit.read = true;
         last = std::max(last, unit.place);
       }
@@ -212,7 +223,8 @@ class Sweep {
 
   const Context& context_;
   const std::vector<Group>& groups_;
-  std::vector<int> maker_;  // by value
+  const std::vector<std::vector<std::size_t>> readers_;  // of what each group updates
+  std::vector<int> maker_;                               // by value
   std::vector<Verdict> alone_;
   std::vector<Unit> units_;
   std::vector<std::size_t> unit_of_;  // by group

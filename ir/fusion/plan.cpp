@@ -8,6 +8,7 @@
 #include <functional>
 #include <set>
 
+#include "ir/fusion/across_rows.h"
 #include "ir/fusion/concats.h"
 #include "ir/fusion/feeds.h"
 #include "ir/fusion/finish.h"
@@ -101,14 +102,15 @@ namespace {
 
 // What a plan is made without, to see whether it is faster so.
 struct Without {
-  bool wide = false;  // attention that a kernel does not hold well
-  bool rows = false;  // kernels that read few long rows again
+  bool wide = false;    // attention that a kernel does not hold well
+  bool rows = false;    // kernels that read few long rows again
+  bool across = false;  // kernels that store results across their rows
 };
 
 // What there is to be without.
 struct Found {
   double apart_gain = 0;  // see AttentionSearch
-  bool long_rows = false;
+  bool rows = false, across = false;
 };
 
 Plan cut(const Graph& graph, const PlanOptions& options, const Without& without, Found& found) {
@@ -122,6 +124,7 @@ Plan cut(const Graph& graph, const PlanOptions& options, const Without& without,
   for (ValueId value : products.stored)
     context.cloned[static_cast<std::size_t>(plan.graph.value(value).producer)] = false;
   context.rows_apart = without.rows;
+  context.turned_apart = without.across;
   store_meeting_views(context);
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(context, !without.wide, products.parts);
@@ -135,9 +138,12 @@ Plan cut(const Graph& graph, const PlanOptions& options, const Without& without,
     if (options.duplicate && keep_if_it_fits(context, partition, recompute_cheap)) merge_clusters(context, partition);
     plan.refusals = explain_cuts(context, partition);
   }
-  for (int cluster : partition.order)
-    found.long_rows = found.long_rows || are_better_apart(context, partition.at(cluster));
   const std::vector<ValueId> replaced = absorb_views(context, partition);
+  for (int number : partition.order) {
+    const Cluster& cluster = partition.at(number);
+    found.rows = found.rows || are_better_apart(context, cluster);
+    found.across = found.across || is_better_turned(context, cluster, cluster.results);
+  }
   std::vector<int> group_of;
   plan.groups = make_groups(context, partition, group_of);
   const std::vector<Refusal> not_packed = pack(context, partition, plan, group_of);
@@ -175,15 +181,17 @@ Plan without_wide(Plan together, const Graph& graph, const PlanOptions& options,
   return apart;
 }
 
-Plan without_long_rows(Plan together, const Graph& graph, const PlanOptions& options, Without without,
-                       const Found& found) {
-  if (!found.long_rows || !options.rows_apart || !options.fuse) return together;
-  without.rows = true;
+Plan without_kernels(Plan together, const Graph& graph, const PlanOptions& options, bool Without::* some, Rule rule,
+                     Without& without, Found& found) {
+  Without less = without;
+  less.*some = true;
   Found found_apart;
-  Plan apart = cut(graph, options, without, found_apart);
+  Plan apart = cut(graph, options, less, found_apart);
   const double one_us = predicted_us(together), apart_us = predicted_us(apart);
   if (one_us <= apart_us || (options.max_live_bytes > 0 && apart.live_bytes > options.max_live_bytes)) return together;
-  add_times(apart, Rule::rows_apart, one_us, apart_us);
+  add_times(apart, rule, one_us, apart_us);
+  without = less;
+  found = found_apart;
   return apart;
 }
 
@@ -191,8 +199,13 @@ Plan plan_of(const Graph& graph, const PlanOptions& options) {
   Without without;
   Found found;
   Plan plan = cut(graph, options, without, found);
+  if (!options.fuse) return plan;
   plan = without_wide(std::move(plan), graph, options, without, found);
-  return without_long_rows(std::move(plan), graph, options, without, found);
+  if (options.rows_apart && found.rows)
+    plan = without_kernels(std::move(plan), graph, options, &Without::rows, Rule::rows_apart, without, found);
+  if (options.turned_apart && found.across)
+    plan = without_kernels(std::move(plan), graph, options, &Without::across, Rule::turned_apart, without, found);
+  return plan;
 }
 
 // The plan of the same graph with rows of short pieces reduced down columns first, where that is faster.

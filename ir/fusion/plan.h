@@ -73,6 +73,7 @@ struct CostModel {
   double bandwidth_gb_s = 3000;     ///< of a device copy, bytes read plus bytes written
   double l2_bandwidth_gb_s = 7500;  ///< of what is read again from the last-level cache
   double l2_bytes = 30e6;           ///< that such data may take
+  double sector_bytes = 32;         ///< that a store moves to memory if none beside it comes soon; 0: caches wait
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
   double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
@@ -189,6 +190,7 @@ struct PlanOptions {
       false;  ///< two products of the same rows share a kernel where one is needed at the other's points
   bool split_pieces = false;  ///< rows of short pieces are reduced down columns first, where that is faster
   bool rows_apart = true;     ///< few rows that are more than blocks hold: each sweep a kernel, where that is faster
+  bool turned_apart = true;   ///< results across a kernel's rows are those of a kernel apart, where that is faster
   int max_operands = 24;      ///< pointers of one kernel that is merged of several
   int max_pointers = 128;     ///< and those that one operator takes through the views before it: beyond, some of these
                               ///< are stored, and concats of more operands are cut

@@ -43,8 +43,8 @@ void fields(auto& each, Is<Node> auto& all) {
 }
 
 void fields(auto& each, Is<Graph> auto& all) {
-  auto& [name, symbols, values, nodes, inputs, outputs, outputs_names] = all;
-  each(name, symbols, values, nodes, inputs, outputs, outputs_names);
+  auto& [name, symbols, values, nodes, inputs, outputs, outputs_names, updates] = all;
+  each(name, symbols, values, nodes, inputs, outputs, outputs_names, updates);
 }
 
 // The digits of finished groups are plain: none is a piece of a cut.
@@ -85,14 +85,14 @@ void fields(auto& each, Is<TensorCores> auto& all) {
 }
 
 void fields(auto& each, Is<CostModel> auto& all) {
-  auto& [device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, gigaslots_s, tensor_tflops, depth_parts,
-         fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops, attend_extent,
-         attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s, row_blocks,
-         row_block_bytes, outer_elements, outer_blocks, tensor_cores] = all;
-  each(device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, gigaslots_s, tensor_tflops, depth_parts,
-       fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops, attend_extent,
-       attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s, row_blocks,
-       row_block_bytes, outer_elements, outer_blocks, tensor_cores);
+  auto& [device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, sector_bytes, gigaslots_s, tensor_tflops,
+         depth_parts, fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops,
+         attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s,
+         row_blocks, row_block_bytes, outer_elements, outer_blocks, tensor_cores] = all;
+  each(device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, sector_bytes, gigaslots_s, tensor_tflops,
+       depth_parts, fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops,
+       attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads, block_gb_s,
+       row_blocks, row_block_bytes, outer_elements, outer_blocks, tensor_cores);
 }
 
 void fields(auto& each, Is<Plan> auto& all) {
@@ -102,11 +102,11 @@ void fields(auto& each, Is<Plan> auto& all) {
 
 void fields(auto& each, Is<PlanOptions> auto& all) {
   auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32,
-         pair_products, split_pieces, rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers,
-         max_siblings, window, max_packed, max_live_bytes, typical, cost] = all;
+         pair_products, split_pieces, rows_apart, turned_apart, max_operands, max_pointers, max_nodes, max_places,
+         max_readers, max_siblings, window, max_packed, max_live_bytes, typical, cost] = all;
   each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, split_depth, split_f32, pair_products,
-       split_pieces, rows_apart, max_operands, max_pointers, max_nodes, max_places, max_readers, max_siblings, window,
-       max_packed, max_live_bytes, typical, cost);
+       split_pieces, rows_apart, turned_apart, max_operands, max_pointers, max_nodes, max_places, max_readers,
+       max_siblings, window, max_packed, max_live_bytes, typical, cost);
 }
 
 template <typename T>

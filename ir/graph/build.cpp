@@ -95,6 +95,28 @@ void append_output(Graph& graph, ValueId value, const std::string& name) {
                 "give each result its own name");
   graph.outputs.push_back(value);
   graph.outputs_names.push_back(name);
+  graph.updates.push_back(-1);
+}
+
+void append_update(Graph& graph, ValueId value, const std::string& name, ValueId input, Place place) {
+  const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), input);
+  if (found == graph.inputs.end())
+    throw Error(ErrorKind::type, fmt::format("'{}' updates '{}', which is no input", name, display_name(graph, input)),
+                place, "update an input: its memory is the caller's");
+  const auto number = static_cast<int>(found - graph.inputs.begin());
+  const std::string& state = graph.value(input).name;
+  if (const auto other = std::find(graph.updates.begin(), graph.updates.end(), number); other != graph.updates.end())
+    throw Error(ErrorKind::type,
+                fmt::format("'{}' and '{}' both update input '{}'",
+                            graph.outputs_names[static_cast<std::size_t>(other - graph.updates.begin())], name, state),
+                place, "update it once, by its last value");
+  if (graph.type(value) != graph.type(input))
+    throw Error(ErrorKind::type,
+                fmt::format("'{}' is {}, but input '{}', which it updates, is {}", name, str(graph.type(value)), state,
+                            str(graph.type(input))),
+                place, "make it of the input's dtype and shape");
+  append_output(graph, value, name);
+  graph.updates.back() = number;
 }
 
 }  // namespace tenon::ir

@@ -28,6 +28,10 @@ ValueId append_literal(Graph& graph, Scalar value, DType dtype, Place place = {}
 /// Marks `value` as a result under `name` (unique among results).
 void append_output(Graph& graph, ValueId value, const std::string& name);
 
+/// A result that updates `input`: a run leaves it in the input's memory. Error(type) where `input` is none, has another
+/// dtype or shape, or is updated already.
+void append_update(Graph& graph, ValueId value, const std::string& name, ValueId input, Place place = {});
+
 /// The shape to which these broadcast by NumPy's rules; Error(type) when they do not.
 Shape broadcast(std::span<const Shape> shapes);
 

@@ -43,6 +43,13 @@ template const DType& Attrs::get(std::string_view) const;
 template const std::vector<Dim>& Attrs::get(std::string_view) const;
 template const Scalar& Attrs::get(std::string_view) const;
 
+std::vector<std::size_t> own_outputs(const Graph& graph) {
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < graph.updates.size(); ++i)
+    if (graph.updates[i] < 0) own.push_back(i);
+  return own;
+}
+
 std::vector<std::vector<NodeId>> users_of(const Graph& graph) {
   std::vector<std::vector<NodeId>> users(graph.values.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)

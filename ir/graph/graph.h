@@ -83,6 +83,7 @@ struct Graph {
   std::vector<ValueId> inputs;             ///< results of Op::input nodes, in signature order
   std::vector<ValueId> outputs;            ///< in return order; a value may appear more than once
   std::vector<std::string> outputs_names;  ///< one for each output, unique
+  std::vector<int> updates;                ///< for each output the position of the input that it updates, -1: none
 
   const Type& type(ValueId value) const { return values[static_cast<std::size_t>(value)].type; }
   const Value& value(ValueId value) const { return values[static_cast<std::size_t>(value)]; }
@@ -91,6 +92,9 @@ struct Graph {
   }
   const Node& node(NodeId node) const { return nodes[static_cast<std::size_t>(node)]; }
 };
+
+/// Positions of the outputs that update no input: those for which a caller has memory.
+std::vector<std::size_t> own_outputs(const Graph& graph);
 
 /// The nodes that use each value, in order (a node appears once for each operand it takes it as).
 std::vector<std::vector<NodeId>> users_of(const Graph& graph);

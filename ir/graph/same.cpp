@@ -57,7 +57,9 @@ class Comparer {
   Comparer(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
   bool run() {
-    if (a_.name != b_.name || a_.symbols != b_.symbols || a_.outputs_names != b_.outputs_names) return false;
+    if (a_.name != b_.name || a_.symbols != b_.symbols || a_.outputs_names != b_.outputs_names ||
+        a_.updates != b_.updates)
+      return false;
     if (a_.inputs.size() != b_.inputs.size() || a_.outputs.size() != b_.outputs.size()) return false;
     for (std::size_t i = 0; i < a_.inputs.size(); ++i) {
       if (a_.value(a_.inputs[i]).name != b_.value(b_.inputs[i]).name) return false;

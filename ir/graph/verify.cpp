@@ -41,6 +41,19 @@ void check_links(const Graph& graph) {
   TENON_CHECK(results == graph.values.size(), "a value has no producer");
   for (ValueId output : graph.outputs) TENON_CHECK(is_value(graph, output), "an output does not exist");
   TENON_CHECK(graph.outputs.size() == graph.outputs_names.size(), "outputs and their names differ in number");
+  TENON_CHECK(graph.outputs.size() == graph.updates.size(), "outputs and what they update differ in number");
+}
+
+void check_updates(const Graph& graph) {
+  std::set<int> updated;
+  for (std::size_t i = 0; i < graph.updates.size(); ++i) {
+    const int input = graph.updates[i];
+    if (input < 0) continue;
+    TENON_CHECK(static_cast<std::size_t>(input) < graph.inputs.size(), "an input that is updated does not exist");
+    TENON_CHECK(updated.insert(input).second, "an input is updated twice");
+    TENON_CHECK(graph.type(graph.outputs[i]) == graph.type(graph.inputs[static_cast<std::size_t>(input)]),
+                "an input is updated by a value of another type");
+  }
 }
 
 void check_inputs(const Graph& graph) {
@@ -97,6 +110,7 @@ void verify(const Graph& graph) {
   try {
     TENON_CHECK(!graph.outputs.empty(), "it returns nothing");
     check_inputs(graph);
+    check_updates(graph);
     check_names(graph);
     check_symbols(graph);
     check_types(graph);

@@ -42,6 +42,7 @@ Graph Rewrite::finish() {
   graph.inputs = mapped(old_.inputs);
   graph.outputs = mapped(old_.outputs);
   graph.outputs_names = old_.outputs_names;
+  graph.updates = old_.updates;
   return std::move(graph);
 }
 

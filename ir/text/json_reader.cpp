@@ -391,14 +391,17 @@ class Reader {
   }
 
   void read_output(const Field& output) {
-    constexpr std::string_view kRequired[] = {"name", "value"};
-    check_keys(output, kRequired, {});
+    constexpr std::string_view kRequired[] = {"name", "value"}, kOptional[] = {"into"};
+    check_keys(output, kRequired, kOptional);
     check_border_count(graph_.outputs.size(), output.place());
     const ValueId value = value_named(output.at("value"));
     const Field name = output.at("name");
     const std::string& text = identifier_of(name, "the output's name");
     if (!outputs_.insert(text).second) fail(name, fmt::format("two outputs are named '{}'", text), "rename one");
-    append_output(graph_, value, text);
+    if (output.has("into"))
+      append_update(graph_, value, text, value_named(output.at("into")), output.at("into").place());
+    else
+      append_output(graph_, value, text);
   }
 
   const Field& root_;

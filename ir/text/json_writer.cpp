@@ -60,8 +60,11 @@ class Writer {
     for (const Node& node : graph_.nodes)
       if (node.op != Op::input && !inlined_[static_cast<std::size_t>(node.results.front())])
         nodes.push_back(node_json(node));
-    for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       outputs.push_back({{"name", names_.outputs[i]}, {"value", name(graph_.outputs[i])}});
+      if (graph_.updates[i] >= 0)
+        outputs.back()["into"] = name(graph_.inputs[static_cast<std::size_t>(graph_.updates[i])]);
+    }
     list("inputs", inputs, ",\n");
     list("nodes", nodes, ",\n");
     list("outputs", outputs, "\n");

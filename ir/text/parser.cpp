@@ -321,7 +321,7 @@ class Parser {
     return append_literal(graph_, argument.literal, *dtype, argument.place);
   }
 
-  // return y, z as name, exp(y)
+  // return y, z as name, exp(y) into state
   void returns() {
     cursor_.take();
     do {
@@ -342,10 +342,15 @@ class Parser {
       if (!outputs_.insert(output).second)
         cursor_.fail(label, fmt::format("two outputs are named '{}'", output),
                      fmt::format("rename one: return {0}, {0} as {0}_2", output));
-      append_output(graph_, value, output);
+      if (cursor_.accept_word("into")) {
+        const Token input = cursor_.expect(TokenKind::identifier, "the input to update", "write return y into state");
+        append_update(graph_, value, output, value_named(input), cursor_.place(input));
+      } else {
+        append_output(graph_, value, output);
+      }
     } while (cursor_.accept(TokenKind::comma));
     if (!cursor_.at(TokenKind::newline) && !cursor_.at(TokenKind::right_brace) && !cursor_.at(TokenKind::end))
-      cursor_.fail_expected("the end of 'return'", "write return a, b as name");
+      cursor_.fail_expected("the end of 'return'", "write return a, b as name, c into input");
   }
 
   ValueId value_named(const Token& name) const {

@@ -111,6 +111,7 @@ class Printer {
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       items += (items.empty() ? "" : ", ") + name(graph_.outputs[i]);
       if (names_.outputs[i] != name(graph_.outputs[i])) items += " as " + names_.outputs[i];
+      if (graph_.updates[i] >= 0) items += " into " + name(graph_.inputs[static_cast<std::size_t>(graph_.updates[i])]);
     }
     text_ += "  return " + items + "\n";
   }

@@ -37,7 +37,8 @@ const ir::Value& value_of(const Tensor& tensor) {
 std::vector<Port> ports(const std::shared_ptr<ir::Graph>& graph, const std::vector<ir::ValueId>& values,
                         const std::vector<std::string>& names) {
   std::vector<Port> result;
-  for (std::size_t i = 0; i < values.size(); ++i) result.push_back({names[i], Tensor::Access::make(graph, values[i])});
+  for (std::size_t i = 0; i < values.size(); ++i)
+    result.push_back({names[i], Tensor::Access::make(graph, values[i]), {}});
   return result;
 }
 
@@ -106,13 +107,32 @@ void Graph::output(const std::string& name, const Tensor& value, Location at) {
   }
 }
 
+void Graph::update(const Tensor& input, const Tensor& value, Location at) {
+  const ir::Value& state = value_of(input);
+  for (const Tensor& tensor : {input, value})
+    if (value_of(tensor); Tensor::Access::graph(tensor) != graph_)
+      throw Error(ErrorKind::argument, fmt::format("what updates '{}' is of another graph", state.name),
+                  src::place_of(at), "record all of it in this Graph");
+  try {
+    ir::append_update(*graph_, Tensor::Access::value(value), state.name + "_next", Tensor::Access::value(input));
+  } catch (const Error& error) {
+    throw error.at(src::place_of(at));
+  }
+}
+
 std::vector<Port> Graph::inputs() const {
   std::vector<std::string> names;
   for (ir::ValueId input : graph_->inputs) names.push_back(graph_->value(input).name);
   return ports(graph_, graph_->inputs, names);
 }
 
-std::vector<Port> Graph::outputs() const { return ports(graph_, graph_->outputs, graph_->outputs_names); }
+std::vector<Port> Graph::outputs() const {
+  std::vector<Port> outputs = ports(graph_, graph_->outputs, graph_->outputs_names);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (const int input = graph_->updates[i]; input >= 0)
+      outputs[i].updates = graph_->value(graph_->inputs[static_cast<std::size_t>(input)]).name;
+  return outputs;
+}
 
 Graph Graph::load(const std::string& path) {
   return Graph(ir::with_host_memory(fmt::format("the graph in '{}'", path), [&] { return ir::read_file(path); }));

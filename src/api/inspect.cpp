@@ -110,14 +110,27 @@ std::vector<Array> Executable::operator()(const std::vector<Array>& inputs, cons
     from.back()->fill(input);
   }
   const ir::Graph& graph = impl_->plan.graph;
-  for (std::size_t i = 0; i < graph.outputs.size(); ++i)
-    to.push_back(std::make_unique<Held>(backend, graph.type(graph.outputs[i]).dtype, result_shapes[i]));
+  for (const std::size_t output : impl_->own_outputs)
+    to.push_back(std::make_unique<Held>(backend, graph.type(graph.outputs[output]).dtype, result_shapes[to.size()]));
   run(buffers_of(from), buffers_of(to), bindings);
 
   std::vector<Array> results;
-  for (const auto& output : to) results.push_back(output->read());
+  auto own = to.begin();
+  for (const int updated : graph.updates)
+    results.push_back(updated < 0 ? (*own++)->read() : from[static_cast<std::size_t>(updated)]->read());
   backend.synchronize(nullptr);
   return results;
+}
+
+std::vector<UpdateInfo> Executable::updates(const Bindings& bindings) const {
+  const ir::Graph& graph = impl_->plan.graph;
+  ir::check_bindings(graph, bindings);
+  std::vector<UpdateInfo> infos;
+  for (const runtime::PlacedUpdate& update : impl_->record_for(bindings)->updates)
+    infos.push_back({graph.outputs_names[static_cast<std::size_t>(update.output)],
+                     graph.value(graph.inputs[static_cast<std::size_t>(update.input)]).name, update.bytes,
+                     update.copied});
+  return infos;
 }
 
 std::vector<KernelInfo> Executable::kernels(const Bindings& bindings) const {

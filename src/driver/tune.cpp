@@ -9,6 +9,7 @@
 #include "runtime/parallel.h"
 #include "runtime/record.h"
 #include "runtime/stopwatch.h"
+#include "runtime/updates.h"
 #include "src/driver/difference.h"
 #include "src/driver/switches.h"
 
@@ -96,7 +97,9 @@ class Tuning {
   Variant variant(std::size_t planned, std::shared_ptr<const runtime::BuiltLaunch> kernel) const {
     auto plan = std::make_shared<runtime::BuiltPlan>(*record_.built);
     plan->launches[planned].built = std::move(kernel);
-    Variant variant{runtime::make_record(backend_, executable_.plan, std::move(plan), record_.bindings), nullptr};
+    Variant variant{
+        runtime::make_record(backend_, executable_.plan, std::move(plan), record_.bindings, runtime::Updates::apart),
+        nullptr};
     for (const runtime::PreparedLaunch& launch : variant.record.launches)
       if (launch.planned == planned) variant.launch = &launch;
     return variant;
@@ -186,7 +189,11 @@ class Tuning {
 std::vector<KernelTuning> tune(const Executable::Impl& executable, const runtime::LaunchRecord& record,
                                std::span<const Buffer> inputs, std::span<const Buffer> outputs,
                                runtime::Tunings& tunings, const Options& options, const TuneSettings& settings) {
-  return Tuning(executable, record, inputs, outputs, tunings, options, settings).run();
+  if (record.updates.empty()) return Tuning(executable, record, inputs, outputs, tunings, options, settings).run();
+  const auto apart = runtime::make_record(*executable.backend, executable.plan, record.built, record.bindings,
+                                          runtime::Updates::apart);  // the graph runs again and again
+  const runtime::AllOutputs all(*executable.backend, executable.plan.graph, apart, outputs);
+  return Tuning(executable, apart, inputs, all.buffers(), tunings, options, settings).run();
 }
 
 runtime::Tuner tuner(std::shared_ptr<runtime::Tunings> tunings, const Options& options) {

@@ -224,6 +224,17 @@ TEST(Estimates, PutStatisticsOfFewLongRowsApart) {
   EXPECT_EQ(make_plan(graph, options).groups.size(), 1U);
 }
 
+TEST(Estimates, TurnResultsAcrossRowsApart) {
+  const Graph graph = parse("graph g(x: f32[16384, 4096]) {\n  y = transpose(softmax(x, axis=1))\n  return y\n}\n");
+  PlanOptions options;
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 2U);
+  options.turned_apart = false;
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 1U);
+  options.turned_apart = true;
+  options.cost = cpu_cost_model(2);
+  EXPECT_EQ(make_plan(graph, options).groups.size(), 1U);
+}
+
 // Columns: a block has a line of them, and two of these would read 1 MB each twice; what lies along rows has a block
 // for each.
 TEST(Estimates, PutFewColumnsApart) {

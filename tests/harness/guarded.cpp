@@ -136,6 +136,7 @@ std::string text_of(ir::Graph graph, const Bindings& bindings, const std::vector
     const ir::Graph whole = graph;
     graph.outputs.clear();
     graph.outputs_names.clear();
+    graph.updates.clear();
     for (std::size_t i : positions) ir::append_output(graph, whole.outputs[i], whole.outputs_names[i]);
     graph = ir::eliminate_dead_code(graph);
   }

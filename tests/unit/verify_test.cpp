@@ -22,6 +22,7 @@ TEST(Verify, AGraphReturnsSomething) {
   EXPECT_EQ(refusal_of(graph), "no error");
   graph.outputs.clear();
   graph.outputs_names.clear();
+  graph.updates.clear();
   EXPECT_EQ(refusal_of(graph), "invalid graph: it returns nothing");
 }
 

@@ -264,7 +264,23 @@ void Generator::choose_outputs() {
   shuffle(returned_);
   if (returned_.size() > 4) returned_.resize(4);
   sinks.insert(sinks.end(), returned_.begin(), returned_.end());
-  for (std::size_t i = 0; i < sinks.size(); ++i) ir::append_output(graph_, sinks[i], fmt::format("y{}", i));
+  for (std::size_t i = 0; i < sinks.size(); ++i) {
+    const auto name = fmt::format("y{}", i);
+    const ValueId state = state_for(sinks[i]);
+    if (state >= 0)
+      ir::append_update(graph_, sinks[i], name, state);
+    else
+      ir::append_output(graph_, sinks[i], name);
+  }
+}
+
+// An input that the result may update, if it likes to.
+ValueId Generator::state_for(ValueId result) {
+  for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+    if (graph_.type(graph_.inputs[i]) == graph_.type(result) && chance(0.5) &&
+        std::count(graph_.updates.begin(), graph_.updates.end(), static_cast<int>(i)) == 0)
+      return graph_.inputs[i];
+  return -1;
 }
 
 RandomCase random_case(std::uint64_t seed, Sizes sizes) {

@@ -91,6 +91,7 @@ class Generator {
   void add_symbol(const std::string& name);
   void grow_one(RandomCase& result);
   void choose_outputs();
+  ir::ValueId state_for(ir::ValueId result);
 
   std::mt19937_64 engine_;
   Sizes sizes_;
