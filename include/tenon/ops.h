@@ -6,6 +6,7 @@
 // Tensor, tensors of two graphs, or numbers alone are Error(argument).
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,21 +46,26 @@ namespace tenon {
 #undef TENON_OPERANDS_3
 // clang-format on
 
-/// b where the bool `condition` holds, else c.
+/// b where the bool `condition` holds, else c. Of two numbers the result is f32 when one is real, i64 when both are
+/// integers and bool for bools; or of `dtype`.
 Tensor where(const Operand& condition, const Operand& b, const Operand& c);
+Tensor where(const Operand& condition, Scalar b, Scalar c, DType dtype);
 /// x converted to `dtype`: reals round to nearest even; to integers they truncate and saturate, NaN is 0; integers
 /// wrap.
 Tensor cast(const Operand& x, DType dtype);
 /// The same bits as another dtype of the same size.
 Tensor bitcast(const Operand& x, DType dtype);
 
-/// The operators of C++ for these; % is mod, with the sign of the divisor. Equality is equal(a, b) and not_equal(a, b).
+/// The operators of C++ for these, elementwise: % is mod, with the sign of the divisor, == and != are equal and
+/// not_equal. So a == b is a tensor of bools: tensors are no keys, and std::find does not compile on them.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a);
+Tensor operator==(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, const Operand& b);
 Tensor operator<(const Operand& a, const Operand& b);
 Tensor operator<=(const Operand& a, const Operand& b);
 Tensor operator>(const Operand& a, const Operand& b);
@@ -69,8 +75,37 @@ Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);
+/// left_shift and right_shift, of integers.
+Tensor operator<<(const Operand& a, const Operand& b);
+Tensor operator>>(const Operand& a, const Operand& b);
+/// logical_and, logical_or and logical_not, of bools only. Nothing is short-circuited: both sides are recorded, and
+/// computed where they are needed.
+Tensor operator&&(const Operand& a, const Operand& b);
+Tensor operator||(const Operand& a, const Operand& b);
+Tensor operator!(const Operand& a);
+
+/// `x += b` is `x = x + b`: x stands for the new value from here on. The value that it stood for does not change, nor
+/// do other handles of it. The result has the shape that x + b has, which may be larger than x's.
+Tensor& operator+=(Tensor& x, const Operand& b);
+Tensor& operator-=(Tensor& x, const Operand& b);
+Tensor& operator*=(Tensor& x, const Operand& b);
+Tensor& operator/=(Tensor& x, const Operand& b);
+Tensor& operator%=(Tensor& x, const Operand& b);
+Tensor& operator&=(Tensor& x, const Operand& b);
+Tensor& operator|=(Tensor& x, const Operand& b);
+Tensor& operator^=(Tensor& x, const Operand& b);
+Tensor& operator<<=(Tensor& x, const Operand& b);
+Tensor& operator>>=(Tensor& x, const Operand& b);
 
 // ---- reductions -------------------------------------------------------------------------------------------------
+
+// clang-format off
+/// max and min reduce, as NumPy's: max(x, 0) is the maximum over axis 0. Of two operands they are maximum and minimum.
+template <typename T> requires std::floating_point<T> || std::same_as<T, Tensor> || std::same_as<T, Operand>
+Tensor max(const Operand& x, const T& y, bool = false) = delete;  // the larger of two is maximum(x, y)
+template <typename T> requires std::floating_point<T> || std::same_as<T, Tensor> || std::same_as<T, Operand>
+Tensor min(const Operand& x, const T& y, bool = false) = delete;  // the smaller of two is minimum(x, y)
+// clang-format on
 
 /// Sum and product in a `dtype` no narrower than the operand's: the elements are widened first.
 Tensor sum(const Operand& x, const Axes& axis, bool keepdims, DType dtype);
