@@ -97,6 +97,15 @@ Tensor& operator^=(Tensor& x, const Operand& b);
 Tensor& operator<<=(Tensor& x, const Operand& b);
 Tensor& operator>>=(Tensor& x, const Operand& b);
 
+/// x at and below the diagonal k of its last two axes (k > 0: above the main one), and 0 or false elsewhere. Rank 2 or
+/// more.
+Tensor tril(const Operand& x, std::int64_t k = 0);
+/// x at and above the diagonal k, and 0 or false elsewhere.
+Tensor triu(const Operand& x, std::int64_t k = 0);
+/// 1 where the new last axis, of extent `classes`, has the index, else 0: integers (…) become (…, classes) of `dtype`.
+/// An index outside [0, classes) gives a row of zeros.
+Tensor one_hot(const Operand& indices, const Dim& classes, DType dtype = DType::f32);
+
 // ---- reductions -------------------------------------------------------------------------------------------------
 
 // clang-format off
@@ -181,6 +190,8 @@ Tensor dropout(const Operand& x, const Operand& seed, double p = 0.5, std::int64
 /// many as are fast).
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {}, bool tf32 = false,
               std::int64_t block = 0);
+/// a[i] * b[j] for all elements in row-major order: (m) x (n) is (m, n); what has other ranks is flattened first.
+Tensor outer(const Operand& a, const Operand& b);
 /// x @ weight.T + bias: x (…, in), weight (out, in), bias (out).
 Tensor linear(const Operand& x, const Tensor& weight, const std::optional<Tensor>& bias = {},
               std::optional<DType> dtype = {});
