@@ -190,6 +190,14 @@ Tensor dropout(const Operand& x, const Operand& seed, double p = 0.5, std::int64
 /// many as are fast).
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {}, bool tf32 = false,
               std::int64_t block = 0);
+/// NumPy's einsum: `einsum("bij,bjk->bik", {a, b})`. Without "->" the result has the ellipsis' axes and then, in the
+/// alphabet's order, the labels that occur once. An ellipsis stands for the axes without a label; a label twice in one
+/// operand is its diagonal (constant extents only); extents of 1 broadcast. Labels of one operand alone are summed over
+/// first. Two operands then are one matmul of views, with the labels of both in front as a batch, more are taken from
+/// left to right, each product in the operands' dtype; without a label to sum over, and for integers, they are mul and
+/// sum. `dtype` and `tf32` as in matmul.
+Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands, std::optional<DType> dtype = {},
+              bool tf32 = false, Location at = Location::current());
 /// a[i] * b[j] for all elements in row-major order: (m) x (n) is (m, n); what has other ranks is flattened first.
 Tensor outer(const Operand& a, const Operand& b);
 /// x @ weight.T + bias: x (…, in), weight (out, in), bias (out).
