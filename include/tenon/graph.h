@@ -23,17 +23,30 @@ struct Graph;
 using Location = std::source_location;
 
 class Graph;
+class Indices;
 
 /// A value of a graph: a handle, cheap to copy. It keeps its graph alive. Operators on it are in tenon/ops.h.
 class Tensor {
  public:
   Tensor() = default;  ///< stands for nothing; using it is Error(argument)
+  Tensor(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(const Tensor&) & = default;  // not to what an operator returns: x[0] = y would change nothing
+  Tensor& operator=(Tensor&&) & noexcept = default;
+  ~Tensor() = default;
+
   DType dtype() const;
   Shape shape() const;
   int rank() const;
   /// Names the value in dumps and errors; returns the tensor. A letter or '_', then letters, digits and '_';
   /// Error(type) when it is no such name, or when another value has it.
   Tensor named(const std::string& name, Location at = Location::current()) const;
+
+  /// A part of the tensor by NumPy's rules for integers, ranges, newaxis and ellipsis (tenon/index.h): `x[-1]`,
+  /// `x[{0, Range{1, 3}, newaxis}]` is x[0, 1:3, None]. Axes without an index are kept whole. Error(type) for too many
+  /// indices, two ellipses, or an integer that is, or with symbols may be, out of range. A value never changes: there
+  /// is no assignment to a part.
+  Tensor operator[](const Indices& indices) const;
 
   struct Access;  // the library's way in
 

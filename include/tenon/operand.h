@@ -1,10 +1,13 @@
 // What operators take besides tensors: plain numbers, axes, ranges.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,14 +34,28 @@ class Operand {
   Location at_;
 };
 
-/// Axes as NumPy takes them: one, `{0, -1}`, or nothing, which leaves it to the operator (all of them, mostly).
-/// Negative ones count from the end.
+/// Axes as NumPy takes them: one, of any integer type, `{0, -1}`, or nothing, which leaves it to the operator (all of
+/// them, mostly). Negative ones count from the end. Neither a bool (keepdims comes after the axes) nor a real is an
+/// axis.
 class Axes {
  public:
+  /// One axis of a list.
+  struct Axis {
+    template <std::integral T>
+      requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+    Axis(T axis)  // NOLINT: 0 is an axis; what leaves 64 bits is one that no tensor has
+        : value(std::in_range<std::int64_t>(axis) ? static_cast<std::int64_t>(axis)
+                                                  : std::numeric_limits<std::int64_t>::max()) {}
+    std::int64_t value;
+  };
+
   Axes() = default;
-  Axes(int axis) : axes_{{axis}} {}           // NOLINT
-  Axes(std::int64_t axis) : axes_{{axis}} {}  // NOLINT
-  Axes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}
+  template <std::integral T>
+    requires(!std::same_as<T, bool> && !std::same_as<T, char>)
+  Axes(T axis) : axes_{{Axis(axis).value}} {}  // NOLINT
+  Axes(std::initializer_list<Axis> axes) : axes_(std::in_place) {
+    for (const Axis& axis : axes) axes_->push_back(axis.value);
+  }
   Axes(std::vector<std::int64_t> axes) : axes_(std::move(axes)) {}  // NOLINT: an empty list means no axes at all
 
   const std::optional<std::vector<std::int64_t>>& list() const { return axes_; }

@@ -6,6 +6,7 @@
 // Tensor, tensors of two graphs, or numbers alone are Error(argument).
 #pragma once
 
+#include <concepts>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,21 +46,26 @@ namespace tenon {
 #undef TENON_OPERANDS_3
 // clang-format on
 
-/// b where the bool `condition` holds, else c.
+/// b where the bool `condition` holds, else c. Of two numbers the result is f32 when one is real, i64 when both are
+/// integers and bool for bools; or of `dtype`.
 Tensor where(const Operand& condition, const Operand& b, const Operand& c);
+Tensor where(const Operand& condition, Scalar b, Scalar c, DType dtype);
 /// x converted to `dtype`: reals round to nearest even; to integers they truncate and saturate, NaN is 0; integers
 /// wrap.
 Tensor cast(const Operand& x, DType dtype);
 /// The same bits as another dtype of the same size.
 Tensor bitcast(const Operand& x, DType dtype);
 
-/// The operators of C++ for these; % is mod, with the sign of the divisor. Equality is equal(a, b) and not_equal(a, b).
+/// The operators of C++ for these, elementwise: % is mod, with the sign of the divisor, == and != are equal and
+/// not_equal. So a == b is a tensor of bools: tensors are no keys, and std::find does not compile on them.
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);
 Tensor operator/(const Operand& a, const Operand& b);
 Tensor operator%(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a);
+Tensor operator==(const Operand& a, const Operand& b);
+Tensor operator!=(const Operand& a, const Operand& b);
 Tensor operator<(const Operand& a, const Operand& b);
 Tensor operator<=(const Operand& a, const Operand& b);
 Tensor operator>(const Operand& a, const Operand& b);
@@ -69,8 +75,46 @@ Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
 Tensor operator~(const Operand& a);
+/// left_shift and right_shift, of integers.
+Tensor operator<<(const Operand& a, const Operand& b);
+Tensor operator>>(const Operand& a, const Operand& b);
+/// logical_and, logical_or and logical_not, of bools only. Nothing is short-circuited: both sides are recorded, and
+/// computed where they are needed.
+Tensor operator&&(const Operand& a, const Operand& b);
+Tensor operator||(const Operand& a, const Operand& b);
+Tensor operator!(const Operand& a);
+
+/// `x += b` is `x = x + b`: x stands for the new value from here on. The value that it stood for does not change, nor
+/// do other handles of it. The result has the shape that x + b has, which may be larger than x's.
+Tensor& operator+=(Tensor& x, const Operand& b);
+Tensor& operator-=(Tensor& x, const Operand& b);
+Tensor& operator*=(Tensor& x, const Operand& b);
+Tensor& operator/=(Tensor& x, const Operand& b);
+Tensor& operator%=(Tensor& x, const Operand& b);
+Tensor& operator&=(Tensor& x, const Operand& b);
+Tensor& operator|=(Tensor& x, const Operand& b);
+Tensor& operator^=(Tensor& x, const Operand& b);
+Tensor& operator<<=(Tensor& x, const Operand& b);
+Tensor& operator>>=(Tensor& x, const Operand& b);
+
+/// x at and below the diagonal k of its last two axes (k > 0: above the main one), and 0 or false elsewhere. Rank 2 or
+/// more.
+Tensor tril(const Operand& x, std::int64_t k = 0);
+/// x at and above the diagonal k, and 0 or false elsewhere.
+Tensor triu(const Operand& x, std::int64_t k = 0);
+/// 1 where the new last axis, of extent `classes`, has the index, else 0: integers (…) become (…, classes) of `dtype`.
+/// An index outside [0, classes) gives a row of zeros.
+Tensor one_hot(const Operand& indices, const Dim& classes, DType dtype = DType::f32);
 
 // ---- reductions -------------------------------------------------------------------------------------------------
+
+// clang-format off
+/// max and min reduce, as NumPy's: max(x, 0) is the maximum over axis 0. Of two operands they are maximum and minimum.
+template <typename T> requires std::floating_point<T> || std::same_as<T, Tensor> || std::same_as<T, Operand>
+Tensor max(const Operand& x, const T& y, bool = false) = delete;  // the larger of two is maximum(x, y)
+template <typename T> requires std::floating_point<T> || std::same_as<T, Tensor> || std::same_as<T, Operand>
+Tensor min(const Operand& x, const T& y, bool = false) = delete;  // the smaller of two is minimum(x, y)
+// clang-format on
 
 /// Sum and product in a `dtype` no narrower than the operand's: the elements are widened first.
 Tensor sum(const Operand& x, const Axes& axis, bool keepdims, DType dtype);
@@ -146,6 +190,16 @@ Tensor dropout(const Operand& x, const Operand& seed, double p = 0.5, std::int64
 /// many as are fast).
 Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {}, bool tf32 = false,
               std::int64_t block = 0);
+/// NumPy's einsum: `einsum("bij,bjk->bik", {a, b})`. Without "->" the result has the ellipsis' axes and then, in the
+/// alphabet's order, the labels that occur once. An ellipsis stands for the axes without a label; a label twice in one
+/// operand is its diagonal (constant extents only); extents of 1 broadcast. Labels of one operand alone are summed over
+/// first. Two operands then are one matmul of views, with the labels of both in front as a batch, more are taken from
+/// left to right, each product in the operands' dtype; without a label to sum over, and for integers, they are mul and
+/// sum. `dtype` and `tf32` as in matmul.
+Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands, std::optional<DType> dtype = {},
+              bool tf32 = false, Location at = Location::current());
+/// a[i] * b[j] for all elements in row-major order: (m) x (n) is (m, n); what has other ranks is flattened first.
+Tensor outer(const Operand& a, const Operand& b);
 /// x @ weight.T + bias: x (…, in), weight (out, in), bias (out).
 Tensor linear(const Operand& x, const Tensor& weight, const std::optional<Tensor>& bias = {},
               std::optional<DType> dtype = {});

@@ -6,6 +6,7 @@
 #include "tenon/dtype.h"
 #include "tenon/error.h"
 #include "tenon/graph.h"
+#include "tenon/index.h"
 #include "tenon/operand.h"
 #include "tenon/ops.h"
 #include "tenon/scalar.h"

@@ -12,6 +12,7 @@ namespace {
 using ir::Attrs;
 using ir::Op;
 using src::record;
+using src::record_literal;
 using src::record_one;
 using src::record_source;
 
@@ -32,6 +33,13 @@ std::vector<Operand> operands_of(Op op, const std::vector<Tensor>& tensors, cons
   std::vector<Operand> operands;
   for (const Tensor& tensor : tensors) operands.emplace_back(tensor, at);
   return operands;
+}
+
+// The dtype of two numbers that no tensor gives one.
+DType usual_dtype(const Scalar& a, const Scalar& b) {
+  if (std::holds_alternative<double>(a.value) || std::holds_alternative<double>(b.value)) return DType::f32;
+  const bool bools = std::holds_alternative<bool>(a.value) && std::holds_alternative<bool>(b.value);
+  return bools ? DType::bool_ : DType::i64;
 }
 
 }  // namespace
@@ -57,25 +65,17 @@ std::vector<Operand> operands_of(Op op, const std::vector<Tensor>& tensors, cons
 // clang-format on
 
 Tensor where(const Operand& condition, const Operand& b, const Operand& c) {
+  if (condition.tensor() && b.scalar() && c.scalar())
+    return where(condition, *b.scalar(), *c.scalar(), usual_dtype(*b.scalar(), *c.scalar()));
   return record_one(Op::where, {condition, b, c});
+}
+Tensor where(const Operand& condition, Scalar b, Scalar c, DType dtype) {
+  const Location& at = condition.location();
+  const Tensor first = record_literal(Op::where, src::tensor_of("where", condition), b, dtype, at);
+  return record_one(Op::where, {condition, {first, at}, Operand(record_literal(Op::where, first, c, dtype, at), at)});
 }
 Tensor cast(const Operand& x, DType dtype) { return record_one(Op::cast, {x}, {{"dtype", dtype}}); }
 Tensor bitcast(const Operand& x, DType dtype) { return record_one(Op::bitcast, {x}, {{"dtype", dtype}}); }
-
-Tensor operator+(const Operand& a, const Operand& b) { return add(a, b); }
-Tensor operator-(const Operand& a, const Operand& b) { return sub(a, b); }
-Tensor operator*(const Operand& a, const Operand& b) { return mul(a, b); }
-Tensor operator/(const Operand& a, const Operand& b) { return div(a, b); }
-Tensor operator%(const Operand& a, const Operand& b) { return mod(a, b); }
-Tensor operator-(const Operand& a) { return neg(a); }
-Tensor operator<(const Operand& a, const Operand& b) { return less(a, b); }
-Tensor operator<=(const Operand& a, const Operand& b) { return less_equal(a, b); }
-Tensor operator>(const Operand& a, const Operand& b) { return greater(a, b); }
-Tensor operator>=(const Operand& a, const Operand& b) { return greater_equal(a, b); }
-Tensor operator&(const Operand& a, const Operand& b) { return bitwise_and(a, b); }
-Tensor operator|(const Operand& a, const Operand& b) { return bitwise_or(a, b); }
-Tensor operator^(const Operand& a, const Operand& b) { return bitwise_xor(a, b); }
-Tensor operator~(const Operand& a) { return bitwise_not(a); }
 
 Tensor sum(const Operand& x, const Axes& axis, bool keepdims, DType dtype) {
   return record_one(Op::sum, {x}, with_axes(axis, {{"keepdims", keepdims}, {"dtype", dtype}}));

@@ -38,6 +38,14 @@ std::vector<std::optional<DType>> known_dtypes(const std::vector<Operand>& opera
   return dtypes;
 }
 
+ir::ValueId append_literal(ir::Graph& graph, ir::Op op, const Scalar& value, DType dtype, const Place& place) {
+  try {
+    return ir::append_literal(graph, value.value, dtype, place);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", ir::name_of(op), error.message()), error.place(), error.remedy());
+  }
+}
+
 ir::ValueId literal_value(ir::Graph& graph, ir::Op op, const Operand& operand, std::size_t index,
                           const std::vector<std::optional<DType>>& known) {
   const Place place = place_of(operand.location());
@@ -47,11 +55,7 @@ ir::ValueId literal_value(ir::Graph& graph, ir::Op op, const Operand& operand, s
                 fmt::format("{}: no operand gives the literal {} a dtype", ir::name_of(op),
                             ir::format_scalar(operand.scalar()->value)),
                 place, "make it a tensor with Graph::literal");
-  try {
-    return ir::append_literal(graph, operand.scalar()->value, *dtype, place);
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}", ir::name_of(op), error.message()), error.place(), error.remedy());
-  }
+  return append_literal(graph, op, *operand.scalar(), *dtype, place);
 }
 
 ir::Attrs without_defaults(ir::Op op, const ir::Attrs& attrs) {
@@ -62,6 +66,10 @@ ir::Attrs without_defaults(ir::Op op, const ir::Attrs& attrs) {
     if (usual == nullptr || !(*usual == value)) given.set(name, value);
   }
   return given;
+}
+
+Tensor append_source(const GraphPointer& graph, ir::Op op, const ir::Attrs& attrs, const Location& at) {
+  return Tensor::Access::make(graph, ir::append_one(*graph, op, {}, without_defaults(op, attrs), place_of(at)));
 }
 
 }  // namespace
@@ -91,8 +99,28 @@ Tensor record_one(ir::Op op, const std::vector<Operand>& operands, ir::Attrs att
 }
 
 Tensor record_source(const Graph& graph, ir::Op op, ir::Attrs attrs, const Location& at) {
-  const GraphPointer& own = Tensor::Access::graph(graph);
-  return Tensor::Access::make(own, ir::append_one(*own, op, {}, without_defaults(op, attrs), place_of(at)));
+  return append_source(Tensor::Access::graph(graph), op, attrs, at);
 }
+Tensor record_source(const Tensor& beside, ir::Op op, ir::Attrs attrs, const Location& at) {
+  return append_source(Tensor::Access::graph(beside), op, attrs, at);
+}
+
+Tensor record_literal(ir::Op op, const Tensor& beside, const Scalar& value, DType dtype, const Location& at) {
+  const GraphPointer& graph = Tensor::Access::graph(beside);
+  return Tensor::Access::make(graph, append_literal(*graph, op, value, dtype, place_of(at)));
+}
+
+const Tensor& tensor_of(const std::string& name, const Operand& x, std::size_t number) {
+  const Place place = place_of(x.location());
+  if (!x.tensor())
+    throw Error(ErrorKind::argument, fmt::format("{}: no operand is a tensor", name), place,
+                "make one with Graph::literal");
+  if (!Tensor::Access::graph(*x.tensor()))
+    throw Error(ErrorKind::argument, fmt::format("{}: operand {} is an empty Tensor", name, number), place,
+                "assign it before it is used");
+  return *x.tensor();
+}
+
+const Symbols& symbols_of(const Tensor& tensor) { return Tensor::Access::graph(tensor)->symbols; }
 
 }  // namespace tenon::src

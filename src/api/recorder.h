@@ -33,8 +33,19 @@ Place place_of(const Location& at, const std::string& value = {});
 std::vector<Tensor> record(ir::Op op, const std::vector<Operand>& operands, ir::Attrs attrs = {});
 Tensor record_one(ir::Op op, const std::vector<Operand>& operands, ir::Attrs attrs = {});
 
-/// Appends a source.
+/// Appends a source, to `graph` or to that of a tensor.
 Tensor record_source(const Graph& graph, ir::Op op, ir::Attrs attrs, const Location& at);
+Tensor record_source(const Tensor& beside, ir::Op op, ir::Attrs attrs, const Location& at);
+
+/// Appends a rank-0 literal to the graph of a tensor; errors name `op`.
+Tensor record_literal(ir::Op op, const Tensor& beside, const Scalar& value, DType dtype, const Location& at);
+
+/// What a function named `name` needs that looks at its operand before it records anything: Error(argument) for a
+/// number and for an empty Tensor. `number` counts operands from 1.
+const Tensor& tensor_of(const std::string& name, const Operand& x, std::size_t number = 1);
+
+/// The symbols of a tensor's graph.
+const Symbols& symbols_of(const Tensor& tensor);
 
 }  // namespace src
 }  // namespace tenon

@@ -5,24 +5,12 @@
 #include <string>
 
 #include "tenon/tenon.h"
+#include "tests/errors/message_of.h"
 
 namespace tenon {
 namespace {
 
-// The whole message of what `mistake` throws; the caller's file is "HERE", its line is not shown.
-std::string message_of(const std::function<void()>& mistake) {
-  std::string text = "no error";
-  try {
-    mistake();
-  } catch (const Error& error) {
-    text = error.what();
-  }
-  const std::size_t at = text.find(__FILE__);
-  if (at == std::string::npos) return text;
-  std::size_t end = at + std::string(__FILE__).size() + 1;
-  while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
-  return text.replace(at, end - at, "HERE");
-}
+std::string message_of(const std::function<void()>& mistake) { return tenon::message_of(__FILE__, mistake); }
 
 struct ApiErrors : testing::Test {
   Graph g{"g"};
@@ -92,9 +80,33 @@ TEST_F(ApiErrors, NumbersThatTheDTypeCannotHold) {
 TEST_F(ApiErrors, NumbersAlone) {
   EXPECT_EQ(message_of([] { add(1, 2); }),
             "argument error: add: no operand is a tensor\n  at HERE\n  help: make one with Graph::literal");
-  EXPECT_EQ(message_of([&] { where(m, 1.0, 0.0); }),
-            "type error: where: no operand gives the literal 1.0 a dtype\n"
-            "  at HERE\n  help: make it a tensor with Graph::literal");
+  EXPECT_EQ(message_of([] { where(true, 1.0, 0.0); }),
+            "argument error: where: no operand is a tensor\n  at HERE\n  help: make one with Graph::literal");
+  EXPECT_EQ(message_of([] { where(true, 1.0, 0.0, DType::f16); }),
+            "argument error: where: no operand is a tensor\n  at HERE\n  help: make one with Graph::literal");
+  EXPECT_EQ(message_of([&] { where(m, 1.5, 0, DType::i32); }),
+            "type error: where: literal 1.5 is not representable as i32\n"
+            "  at HERE\n  help: write an integer, or cast the other operand to a real dtype");
+  EXPECT_EQ(message_of([&] { where(m, true, 0); }),
+            "type error: where: literal true is a bool, not i64\n  at HERE\n  help: write 1 or 0");
+}
+
+TEST_F(ApiErrors, CompoundAssignmentNamesTheCallersLineAndLeavesTheTensor) {
+  Tensor y = x;
+  EXPECT_EQ(message_of([&] { y += i; }),
+            "type error: add: operands have different dtypes: f32[4, 8] and i32[4, 8]\n"
+            "  at HERE\n  help: cast one side: cast(x, dtype=f32)");
+  EXPECT_EQ(str(y.shape()), "[4, 8]");
+  Tensor empty;
+  EXPECT_EQ(message_of([&] { empty *= 2; }),
+            "argument error: mul: operand 1 is an empty Tensor\n  at HERE\n  help: assign it before it is used");
+}
+
+TEST_F(ApiErrors, LogicalOperatorsOfNumbers) {
+  EXPECT_EQ(message_of([&] { x&& m; }),
+            "type error: logical_and: takes bools, not f32[4, 8]\n  at HERE\n  help: compare first: not_equal(x, 0)");
+  EXPECT_EQ(message_of([&] { !i; }),
+            "type error: logical_not: takes bools, not i32[4, 8]\n  at HERE\n  help: compare first: not_equal(x, 0)");
 }
 
 TEST_F(ApiErrors, EmptyTensors) {
@@ -131,6 +143,9 @@ TEST_F(ApiErrors, InnerDimensionsThatDiffer) {
 TEST_F(ApiErrors, AxesOutOfRange) {
   EXPECT_EQ(message_of([&] { sum(x, 2); }),
             "type error: sum: axis 2 is out of range for rank 2\n  at HERE\n  help: axes run from -2 to 1");
+  EXPECT_EQ(message_of([&] { sum(x, std::size_t{0} - 1); }),
+            "type error: sum: axis 9223372036854775807 is out of range for rank 2\n"
+            "  at HERE\n  help: axes run from -2 to 1");
   EXPECT_EQ(message_of([&] { max(x, {1, -1}); }),
             "type error: max: axis -1 is named twice\n  at HERE\n  help: name each axis once");
   EXPECT_EQ(message_of([&] { expand_dims(x, {}); }),
