@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tenon/array.h"
+#include "tenon/array_refs.h"
 #include "tenon/bytes.h"
 #include "tenon/compile.h"
 #include "tenon/dtype.h"
