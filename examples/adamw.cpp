@@ -22,8 +22,7 @@ int main() {
   std::vector<tenon::Array> arrays;
   for (std::int64_t i = 0; i < 7; ++i)  // v starts at zero; the last three are results
     arrays.push_back(i < 3 ? tenon::Array::normal({kCount}, i) : tenon::Array::zeros({kCount}));
-  std::vector<tenon::Buffer> buffers;
-  for (tenon::Array& array : arrays) buffers.push_back({array.bytes.data(), array.dtype, array.shape});
+  const std::vector<tenon::Buffer> buffers = buffers_of(arrays);
   const std::span<const tenon::Buffer> all = buffers;
   step.run(all.first(4), all.last(3));
 

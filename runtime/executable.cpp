@@ -306,18 +306,20 @@ std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::for
 
 }  // namespace
 
-void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
-                           const Bindings& bindings) const {
-  const ir::Graph& graph = impl_->plan.graph;
-  const runtime::NvtxRange range(impl_->nvtx, graph.name);
-  check_count(inputs.size(), graph.inputs.size(), "input");
-  check_count(outputs.size(), impl_->own_outputs.size(), "output");
+std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::admit(std::span<const Buffer> inputs,
+                                                                     const Bindings& bindings) const {
+  const ir::Graph& graph = plan.graph;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     check_buffer(graph, graph.inputs[i], graph.value(graph.inputs[i]).name, inputs[i], "input");
-  auto record = impl_->record_for(inputs, bindings);
+  return record_for(inputs, bindings);
+}
+
+void Executable::Impl::start(std::shared_ptr<const runtime::LaunchRecord> record, std::span<const Buffer> inputs,
+                             std::span<const Buffer> outputs, void* stream) const {
+  const ir::Graph& graph = plan.graph;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::string& name = graph.outputs_names[impl_->own_outputs[i]];
-    check_buffer(graph, graph.outputs[impl_->own_outputs[i]], name, outputs[i], "output");
+    const std::string& name = graph.outputs_names[own_outputs[i]];
+    check_buffer(graph, graph.outputs[own_outputs[i]], name, outputs[i], "output");
     if (outputs[i].shape != record->output_shapes[i])
       throw Error(ErrorKind::argument,
                   fmt::format("output '{}' has shape {}, not {}", name, shape_text(outputs[i].shape),
@@ -326,8 +328,16 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
   }
   const bool in_place = runtime::check_overlaps(graph, *record, inputs, outputs);
   // A tuner runs the graph again and again, which would update the inputs each time.
-  if (impl_->tuner && !in_place) record = impl_->tuned(record, inputs, outputs, stream);
-  impl_->launch(*record, inputs, outputs, stream);
+  if (tuner && !in_place) record = tuned(record, inputs, outputs, stream);
+  launch(*record, inputs, outputs, stream);
+}
+
+void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
+                           const Bindings& bindings) const {
+  const runtime::NvtxRange range(impl_->nvtx, impl_->plan.graph.name);
+  check_count(inputs.size(), impl_->plan.graph.inputs.size(), "input");
+  check_count(outputs.size(), impl_->own_outputs.size(), "output");
+  impl_->start(impl_->admit(inputs, bindings), inputs, outputs, stream);
 }
 
 void Executable::run(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const Bindings& bindings) const {

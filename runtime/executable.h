@@ -177,6 +177,11 @@ struct Executable::Impl {
   std::shared_ptr<const runtime::LaunchRecord> record_for(std::span<const Buffer> inputs,
                                                           const Bindings& bindings) const;
   std::shared_ptr<const runtime::LaunchRecord> record_for(const Bindings& bindings) const;
+  /// The same once the inputs are found to be what the graph takes; Error(argument).
+  std::shared_ptr<const runtime::LaunchRecord> admit(std::span<const Buffer> inputs, const Bindings& bindings) const;
+  /// Puts a run of what was admitted on the stream; Error(argument) where outputs do not fit.
+  void start(std::shared_ptr<const runtime::LaunchRecord> record, std::span<const Buffer> inputs,
+             std::span<const Buffer> outputs, void* stream) const;
   std::shared_ptr<const runtime::BuiltPlan> build(const codegen::Specialization& specialization) const;
   std::vector<runtime::PlannedLaunch> build_launches(const codegen::Specialization& specialization) const;
   void launch(const runtime::LaunchRecord& record, std::span<const Buffer> inputs, std::span<const Buffer> outputs,

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tenon/array.h"
+#include "tenon/array_refs.h"
 #include "tenon/dtype.h"
 #include "tenon/graph.h"
 #include "tenon/shape.h"
@@ -69,6 +71,16 @@ struct Buffer {
   std::vector<std::int64_t> shape;
 };
 
+/// The array's own bytes as a buffer, for a run on the CPU target: good until its `bytes` are given another size or it
+/// ends. Of a constant array for an input alone. Error(argument) when it has not as many bytes as its shape says.
+Buffer buffer_of(Array& array);
+Buffer buffer_of(const Array& array);
+Buffer buffer_of(const Array&& array) = delete;  // which ends before the run
+/// The same of each.
+std::vector<Buffer> buffers_of(std::vector<Array>& arrays);
+std::vector<Buffer> buffers_of(const std::vector<Array>& arrays);
+std::vector<Buffer> buffers_of(const std::vector<Array>&& arrays) = delete;
+
 /// What one kernel takes, as the compiler reported it (zeros where the target has no such notion).
 struct KernelResources {
   int registers = 0;
@@ -125,9 +137,17 @@ class Executable {
   void run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
                  const Bindings& bindings = {}) const;
 
-  /// Host arrays in, host arrays out: copies to and from the device as needed, and updates copies of inputs, so that
-  /// all results are returned and no argument changes. For small programs and tests.
-  std::vector<Array> operator()(const std::vector<Array>& inputs, const Bindings& bindings = {}) const;
+  /// Host arrays in, host arrays out: `run({x, y})`, or of a vector. The CPU target works on them where they lie; to
+  /// and from a device they are copied. Results have memory of their own, which is new each time: a program that runs
+  /// again and again gives it back with the next function. What the graph updates are copies of inputs, so that all
+  /// results are returned and no argument changes. Error(argument) as for buffers.
+  std::vector<Array> operator()(const ArrayRefs& inputs, const Bindings& bindings = {}) const;
+
+  /// The same into `outputs`, which becomes one array for each output. What has the dtype and shape of its output keeps
+  /// its memory and is written there; of the others memory that suffices is used again. The CPU target takes for an
+  /// output an input's own array where an update in place is allowed (Buffer), and for what the graph updates. After an
+  /// error `outputs` may hold anything.
+  void run(const ArrayRefs& inputs, std::vector<Array>& outputs, const Bindings& bindings = {}) const;
 
   /// Frees what no run has in hand: the memory of intermediates, recordings, and the kernels of all dimension classes.
   /// Waits for the device. The next run takes memory again, and its kernels from the kernel cache. Without this call

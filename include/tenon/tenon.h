@@ -2,8 +2,11 @@
 #pragma once
 
 #include "tenon/array.h"
+#include "tenon/array_refs.h"
+#include "tenon/bytes.h"
 #include "tenon/compile.h"
 #include "tenon/dtype.h"
+#include "tenon/element.h"
 #include "tenon/error.h"
 #include "tenon/graph.h"
 #include "tenon/index.h"

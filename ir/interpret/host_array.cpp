@@ -38,18 +38,24 @@ std::optional<std::int64_t> byte_count(DType dtype, const std::vector<std::int64
   return empty ? std::optional<std::int64_t>(0) : fits ? std::optional(bytes) : std::nullopt;
 }
 
-HostArray make_array(DType dtype, std::vector<std::int64_t> shape) {
+HostArray empty_array(DType dtype, std::vector<std::int64_t> shape) {
   for (const std::int64_t extent : shape) TENON_CHECK(extent >= 0, "negative extent");
   HostArray array{dtype, std::move(shape), {}};
   try {
     const std::optional<std::int64_t> bytes = byte_count(dtype, array.shape);
     if (!bytes) throw std::bad_alloc();
-    array.bytes.resize(static_cast<std::size_t>(*bytes));
+    array.bytes = Bytes::uninitialised(static_cast<std::size_t>(*bytes));
   } catch (const std::exception&) {  // bad_alloc or length_error
     throw Error(ErrorKind::resource,
                 fmt::format("an array of {}[{}] does not fit in memory", name_of(dtype), fmt::join(array.shape, ", ")),
                 {}, "use smaller extents");
   }
+  return array;
+}
+
+HostArray make_array(DType dtype, std::vector<std::int64_t> shape) {
+  HostArray array = empty_array(dtype, std::move(shape));
+  if (!array.bytes.empty()) std::memset(array.bytes.data(), 0, array.bytes.size());
   return array;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "tenon/bytes.h"
 
 namespace tenon::ir {
 
@@ -14,11 +15,13 @@ namespace tenon::ir {
 struct HostArray {
   DType dtype = DType::f32;
   std::vector<std::int64_t> shape;
-  std::vector<std::byte> bytes;
+  Bytes bytes;
 };
 
 /// An array of `dtype` and `shape`, all bytes zero; Error(resource) when its size leaves 64 bits or memory.
 HostArray make_array(DType dtype, std::vector<std::int64_t> shape);
+/// The same with any bytes, for a caller that writes them all.
+HostArray empty_array(DType dtype, std::vector<std::int64_t> shape);
 std::int64_t element_count(const HostArray& array);
 /// Element i in row-major order, converted exactly (integers and bool through get_integer).
 double get_real(const HostArray& array, std::int64_t i);

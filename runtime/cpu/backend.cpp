@@ -3,18 +3,18 @@
 
 #include <fmt/format.h>
 #include <llvm/Config/llvm-config.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "ir/graph/check.h"
 #include "runtime/cpu/compile.h"
 #include "runtime/cpu/host.h"
 #include "runtime/cpu/jit.h"
 #include "runtime/cpu/thread_pool.h"
+#include "tenon/bytes.h"
 #include "tenon/error.h"
 
 namespace tenon::runtime::cpu {
@@ -28,25 +28,13 @@ struct CpuKernel final : LoadedKernel {
   KernelFunction finish = nullptr;  ///< null: none
 };
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }  // NOLINT: of aligned_alloc
-};
-using Memory = std::unique_ptr<void, Free>;
-
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
-
-// What is larger than a few huge pages asks for them: a walk across many small ones misses the TLB, and prefetchers
-// stop at the end of each (layer norm of 268 MB: 6.7 ms for 8.4).
-Memory allocate_bytes(std::size_t bytes) {
-  const bool huge = bytes >= 4 * kHugePage;
-  const std::size_t alignment = huge ? kHugePage : 256;
-  const std::size_t size = (bytes + alignment - 1) / alignment * alignment;
-  Memory memory(std::aligned_alloc(alignment, size));
-  if (!memory && bytes > 0)
+void* allocate_bytes(std::size_t bytes) {
+  try {
+    return detail::allocate_host(bytes);
+  } catch (const std::bad_alloc&) {
     throw Error(ErrorKind::out_of_memory, fmt::format("{} bytes of host memory cannot be had", bytes), {},
                 "run at smaller sizes");
-  if (huge) madvise(memory.get(), size, MADV_HUGEPAGE);  // advice: where there are none it does nothing
-  return memory;
+  }
 }
 
 // What a function is given: the operands' addresses, then the scratch's, and the sizes.
@@ -127,8 +115,8 @@ class CpuBackend final : public Backend {
     if (kernel.finish) run_tasks(kernel.finish, arguments, launch.finish.grid, target_.threads);
   }
 
-  void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes).release(); }
-  void release(void* memory) const noexcept override { Free()(memory); }
+  void* allocate(std::size_t bytes) const override { return allocate_bytes(bytes); }
+  void release(void* memory) const noexcept override { detail::release_host(memory); }
   void copy_in(void* to, const void* from, std::size_t bytes, void*) const override {
     copy_on_threads(to, from, bytes);
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/graph/build.h"
@@ -19,12 +20,13 @@ namespace {
               {}, "extents are 0 or more, and their product a number of bytes that there can be");
 }
 
+// With any values.
 ir::HostArray blank(DType dtype, std::vector<std::int64_t> shape) {
   for (std::int64_t extent : shape)
     if (extent < 0)
       throw Error(ErrorKind::argument, fmt::format("an array of shape [{}]", fmt::join(shape, ", ")), {},
                   "extents are 0 or more");
-  return ir::make_array(dtype, std::move(shape));
+  return ir::empty_array(dtype, std::move(shape));
 }
 
 // Nested brackets; axes of more than kShown elements show their ends.
@@ -104,7 +106,26 @@ Array Array::from(const std::vector<float>& values, std::vector<std::int64_t> sh
   return copy_of(DType::f32, values.data(), values.size(), std::move(shape));
 }
 
+Array Array::from_bytes(std::span<const std::byte> bytes, std::vector<std::int64_t> shape, DType dtype) {
+  const auto size = static_cast<std::size_t>(size_of(dtype));
+  if (bytes.size() % size != 0)
+    throw Error(ErrorKind::argument,
+                fmt::format("{} bytes are no whole number of {} values", bytes.size(), name_of(dtype)), {},
+                fmt::format("give {} for each", size));
+  const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](std::byte byte) { return byte > std::byte{1}; });
+  if (dtype == DType::bool_ && wrong != bytes.end())
+    throw Error(ErrorKind::argument, fmt::format("bool {} is {}", wrong - bytes.begin(), std::to_integer<int>(*wrong)),
+                {}, "bools are 0 or 1");
+  return copy_of(dtype, bytes.data(), bytes.size() / size, std::move(shape));
+}
+
 Array Array::zeros(std::vector<std::int64_t> shape, DType dtype) {
+  Array array = empty(std::move(shape), dtype);
+  std::fill(array.bytes.begin(), array.bytes.end(), std::byte{});
+  return array;
+}
+
+Array Array::empty(std::vector<std::int64_t> shape, DType dtype) {
   return src::from_host(blank(dtype, std::move(shape)));
 }
 
@@ -144,21 +165,52 @@ std::vector<double> Array::to_doubles() const {
 }
 
 Array Array::copy_of(DType dtype, const void* elements, std::size_t count, std::vector<std::int64_t> shape) {
-  ir::HostArray array = blank(dtype, std::move(shape));
+  Array array = empty(std::move(shape), dtype);
   if (array.bytes.size() != count * static_cast<std::size_t>(size_of(dtype)))
     throw Error(ErrorKind::argument,
                 fmt::format("{} values for an array of {}[{}]", count, name_of(dtype), fmt::join(array.shape, ", ")),
-                {}, fmt::format("give {} values", ir::element_count(array)));
+                {}, fmt::format("give {} values", array.size()));
   if (count > 0) std::memcpy(array.bytes.data(), elements, array.bytes.size());
-  return src::from_host(std::move(array));
+  return array;
+}
+
+Array Array::copy_all(DType dtype, const void* elements, std::vector<std::int64_t> shape) {
+  Array array = empty(std::move(shape), dtype);
+  if (array.bytes.empty()) return array;
+  if (elements == nullptr)
+    throw Error(ErrorKind::argument,
+                fmt::format("no values for an array of {}[{}]", name_of(dtype), fmt::join(array.shape, ", ")), {},
+                "give a pointer to as many as the shape has");
+  std::memcpy(array.bytes.data(), elements, array.bytes.size());
+  return array;
 }
 
 void Array::copy_to(DType wanted, void* elements) const {
+  check(wanted);
+  if (!bytes.empty()) std::memcpy(elements, bytes.data(), bytes.size());
+}
+
+void Array::check(DType wanted) const {
   if (wanted != dtype)
     throw Error(ErrorKind::argument, fmt::format("the array is {}, not {}", name_of(dtype), name_of(wanted)), {},
                 fmt::format("convert it first: cast(DType::{})", wanted == DType::bool_ ? "bool_" : name_of(wanted)));
-  const ir::HostArray host = src::to_host(*this);
-  if (!host.bytes.empty()) std::memcpy(elements, host.bytes.data(), host.bytes.size());
+  src::check_bytes(*this);
+}
+
+void Array::check_rank(std::size_t rank) const {
+  if (rank != shape.size())
+    throw Error(
+        ErrorKind::argument,
+        fmt::format("the array {}[{}] has rank {}, not {}", name_of(dtype), fmt::join(shape, ", "), shape.size(), rank),
+        {}, fmt::format("ask for a view of rank {}", shape.size()));
+}
+
+void Array::check_single() const {
+  if (size() != 1)
+    throw Error(
+        ErrorKind::argument,
+        fmt::format("the array {}[{}] has {} elements, not one", name_of(dtype), fmt::join(shape, ", "), size()), {},
+        "take them with data() or to()");
 }
 
 std::string str(const Array& array) {

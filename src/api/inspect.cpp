@@ -1,53 +1,14 @@
-// Executable's conveniences: host arrays in and out, and every kernel as data.
+// Every kernel of an Executable as data.
 #include <fmt/format.h>
 
 #include <functional>
 
-#include "ir/graph/host_memory.h"
-#include "ir/graph/sizes.h"
 #include "ir/interpret/interpret.h"
 #include "runtime/executable.h"
-#include "src/api/host_array.h"
 #include "tenon/compile.h"
 
 namespace tenon {
 namespace {
-
-// Target memory for one array.
-class Held {
- public:
-  Held(const runtime::Backend& backend, DType dtype, std::vector<std::int64_t> shape) : backend_(backend) {
-    bytes_ = static_cast<std::size_t>(ir::byte_count(dtype, shape).value());  // of a bound graph: ir/graph/bind.cpp
-    buffer_ = {bytes_ > 0 ? backend.allocate(bytes_) : nullptr, dtype, std::move(shape)};
-  }
-  ~Held() {
-    if (buffer_.data != nullptr) backend_.release(buffer_.data);
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
-  const Buffer& buffer() const { return buffer_; }
-  void fill(const Array& array) const {
-    if (bytes_ > 0) backend_.copy_in(buffer_.data, array.bytes.data(), bytes_, nullptr);
-  }
-  Array read() const {
-    Array array = ir::with_host_memory(
-        "a result", [&] { return Array{buffer_.dtype, buffer_.shape, std::vector<std::byte>(bytes_)}; });
-    if (bytes_ > 0) backend_.copy_out(array.bytes.data(), buffer_.data, bytes_, nullptr);
-    return array;
-  }
-
- private:
-  const runtime::Backend& backend_;
-  std::size_t bytes_ = 0;
-  Buffer buffer_;
-};
-
-std::vector<Buffer> buffers_of(const std::vector<std::unique_ptr<Held>>& arrays) {
-  std::vector<Buffer> buffers;
-  for (const auto& array : arrays) buffers.push_back(array->buffer());
-  return buffers;
-}
 
 std::string launch_text(const runtime::LaunchRecord& record, std::size_t planned, bool cpu) {
   const codegen::LaunchRule& rule = record.built->launches[planned].built->source.launch;
@@ -94,33 +55,6 @@ KernelInfo describe(const Executable::Impl& impl, const runtime::LaunchRecord& r
 }
 
 }  // namespace
-
-std::vector<Array> Executable::operator()(const std::vector<Array>& inputs, const Bindings& bindings) const {
-  const runtime::Backend& backend = *impl_->backend;
-  std::vector<std::vector<std::int64_t>> shapes;
-  for (const Array& input : inputs) {
-    src::check_bytes(input);
-    shapes.push_back(input.shape);
-  }
-  const auto result_shapes = output_shapes(shapes, bindings);
-
-  std::vector<std::unique_ptr<Held>> from, to;
-  for (const Array& input : inputs) {
-    from.push_back(std::make_unique<Held>(backend, input.dtype, input.shape));
-    from.back()->fill(input);
-  }
-  const ir::Graph& graph = impl_->plan.graph;
-  for (const std::size_t output : impl_->own_outputs)
-    to.push_back(std::make_unique<Held>(backend, graph.type(graph.outputs[output]).dtype, result_shapes[to.size()]));
-  run(buffers_of(from), buffers_of(to), bindings);
-
-  std::vector<Array> results;
-  auto own = to.begin();
-  for (const int updated : graph.updates)
-    results.push_back(updated < 0 ? (*own++)->read() : from[static_cast<std::size_t>(updated)]->read());
-  backend.synchronize(nullptr);
-  return results;
-}
 
 std::vector<UpdateInfo> Executable::updates(const Bindings& bindings) const {
   const ir::Graph& graph = impl_->plan.graph;

@@ -189,7 +189,7 @@ HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted, const s
   const NpyHeader header = read_npy_header(bytes, file);
   const DType dtype = dtype_of(header.descr, wanted, file);
   check_size(header, dtype, bytes.size() - header.end, file);
-  HostArray array = ir::make_array(dtype, header.shape);
+  HostArray array = ir::empty_array(dtype, header.shape);
   if (header.fortran) {
     copy_fortran(bytes.data() + header.end, array);
   } else if (!array.bytes.empty()) {

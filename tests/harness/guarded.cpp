@@ -11,6 +11,7 @@
 #include "ir/graph/build.h"
 #include "ir/passes/passes.h"
 #include "ir/text/text.h"
+#include "runtime/memory.h"
 #include "src/driver/pipeline.h"
 #include "tests/harness/differential.h"
 #include "tests/harness/targets.h"
@@ -77,30 +78,55 @@ std::string GuardedBackend::damage() const {
 }
 
 GuardedProgram::GuardedProgram(const ir::Graph& graph, const std::string& target, bool fuse)
-    : outputs_names_(graph.outputs_names),
+    : graph_(graph),
       backend_(std::make_shared<GuardedBackend>(backend_of(target))),
       executable_(executable_of(graph, backend_, fuse)) {}
 
-std::vector<ir::HostArray> GuardedProgram::run(const std::vector<Array>& inputs, const Bindings& bindings) {
-  std::vector<ir::HostArray> outputs;
-  for (const Array& output : executable_(inputs, bindings)) outputs.push_back(to_host(output));
+// On buffers of the guarded memory: on arrays a CPU would work where they lie.
+std::vector<ir::HostArray> GuardedProgram::run(const std::vector<ir::HostArray>& inputs, const Bindings& bindings) {
+  std::vector<runtime::Memory> memory;
+  const auto buffer_for = [&](const ir::HostArray& array) {
+    memory.push_back(runtime::allocate(*backend_, static_cast<std::int64_t>(array.bytes.size())));
+    return Buffer{memory.back().get(), array.dtype, array.shape};
+  };
+  std::vector<Buffer> from, to;
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const ir::HostArray& input : inputs) {
+    from.push_back(buffer_for(input));
+    shapes.push_back(input.shape);
+    if (!input.bytes.empty()) backend_->copy_in(from.back().data, input.bytes.data(), input.bytes.size(), nullptr);
+  }
+  std::vector<ir::HostArray> results;
+  const auto own_shapes = executable_.output_shapes(shapes, bindings);
+  for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+    const int updated = graph_.updates[i];
+    results.push_back(ir::make_array(graph_.type(graph_.outputs[i]).dtype,
+                                     updated < 0 ? own_shapes[to.size()] : shapes[static_cast<std::size_t>(updated)]));
+    if (updated < 0) to.push_back(buffer_for(results.back()));
+  }
+  executable_.run(from, to, bindings);
+  auto own = to.begin();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const int updated = graph_.updates[i];
+    const void* data = updated < 0 ? (own++)->data : from[static_cast<std::size_t>(updated)].data;
+    if (!results[i].bytes.empty()) backend_->copy_out(results[i].bytes.data(), data, results[i].bytes.size(), nullptr);
+  }
+  backend_->synchronize(nullptr);
   if (const std::string damage = backend_->damage(); !damage.empty()) throw std::runtime_error(damage);
-  return outputs;
+  return results;
 }
 
 std::vector<ir::HostArray> GuardedProgram::operator()(const std::vector<ir::HostArray>& inputs,
                                                       const Bindings& bindings) {
-  std::vector<Array> arrays;
-  for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
   backend_->fill_with(0xff);
-  std::vector<ir::HostArray> first = run(arrays, bindings);
+  std::vector<ir::HostArray> first = run(inputs, bindings);
   backend_->fill_with(0x5a);
-  const std::vector<ir::HostArray> second = run(arrays, bindings);
+  const std::vector<ir::HostArray> second = run(inputs, bindings);
   for (std::size_t i = 0; i < first.size(); ++i) {
     const auto [here, there] = std::mismatch(first[i].bytes.begin(), first[i].bytes.end(), second[i].bytes.begin());
     if (here != first[i].bytes.end())
       throw std::runtime_error(fmt::format(
-          "output '{}': element {} was not written, or differs from run to run", outputs_names_[i],
+          "output '{}': element {} was not written, or differs from run to run", graph_.outputs_names[i],
           std::distance(first[i].bytes.begin(), here) / static_cast<std::ptrdiff_t>(size_of(first[i].dtype))));
   }
   return first;
@@ -137,7 +163,10 @@ std::string text_of(ir::Graph graph, const Bindings& bindings, const std::vector
     graph.outputs.clear();
     graph.outputs_names.clear();
     graph.updates.clear();
-    for (std::size_t i : positions) ir::append_output(graph, whole.outputs[i], whole.outputs_names[i]);
+    for (std::size_t i : positions) {
+      ir::append_output(graph, whole.outputs[i], whole.outputs_names[i]);
+      graph.updates.back() = whole.updates[i];
+    }
     graph = ir::eliminate_dead_code(graph);
   }
   std::string text = ir::print(graph);

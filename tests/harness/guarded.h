@@ -51,9 +51,9 @@ class GuardedProgram {
   ExecutableStats stats() const { return executable_.stats(); }
 
  private:
-  std::vector<ir::HostArray> run(const std::vector<Array>& inputs, const Bindings& bindings);
+  std::vector<ir::HostArray> run(const std::vector<ir::HostArray>& inputs, const Bindings& bindings);
 
-  std::vector<std::string> outputs_names_;
+  ir::Graph graph_;
   std::shared_ptr<GuardedBackend> backend_;
   Executable executable_;
 };
