@@ -1,6 +1,6 @@
-// Lesson 8: several results, and the caller's own buffers. One AdamW step (Loshchilov and Hutter, 2019) reads four
-// arrays and writes three, in one kernel. run() works on memory that the caller owns: host memory here, device memory
-// and a stream on a GPU (run_async).
+// Lesson 8: state, and the caller's own buffers. One AdamW step (Loshchilov and Hutter, 2019) reads four arrays and
+// updates three of them in place, in one kernel. run() works on memory that the caller owns: host memory here, device
+// memory and a stream on a GPU (run_async).
 #include "check.h"
 #include "tenon/tenon.h"
 
@@ -12,29 +12,29 @@ int main() {
   const tenon::Tensor m = g.input("m", tenon::DType::f32, {n}), v = g.input("v", tenon::DType::f32, {n});
   const tenon::Tensor m_next = kBeta1 * m + (1 - kBeta1) * grad;
   const tenon::Tensor v_next = kBeta2 * v + (1 - kBeta2) * grad * grad;
-  g.output("param", param - kRate * (m_next / (sqrt(v_next) + kEps) + kDecay * param));
-  g.output("m", m_next);
-  g.output("v", v_next);
+  g.update(param, param - kRate * (m_next / (sqrt(v_next) + kEps) + kDecay * param));
+  g.update(m, m_next);
+  g.update(v, v_next);
   const tenon::Executable step = tenon::compile(g, "cpu");
 
   // Buffers are aligned to 16 bytes, dense, and do not overlap; shapes bind the symbols.
   constexpr std::int64_t kCount = 10007;
   std::vector<tenon::Array> arrays;
-  for (std::int64_t i = 0; i < 7; ++i)  // v starts at zero; the last three are results
+  for (std::int64_t i = 0; i < 4; ++i)  // v starts at zero
     arrays.push_back(i < 3 ? tenon::Array::normal({kCount}, i) : tenon::Array::zeros({kCount}));
-  const std::vector<tenon::Buffer> buffers = buffers_of(arrays);
-  const std::span<const tenon::Buffer> all = buffers;
-  step.run(all.first(4), all.last(3));
-
   const auto p = arrays[0].to_doubles(), d = arrays[1].to_doubles(), m0 = arrays[2].to_doubles();
+  const std::vector<tenon::Buffer> buffers = buffers_of(arrays);
+  step.run(buffers, {});
+
   std::vector<double> expected_param, expected_m, expected_v;
   for (std::size_t i = 0; i < p.size(); ++i) {
     expected_m.push_back(kBeta1 * m0[i] + (1 - kBeta1) * d[i]);
     expected_v.push_back((1 - kBeta2) * d[i] * d[i]);
     expected_param.push_back(p[i] - kRate * (expected_m[i] / (std::sqrt(expected_v[i]) + kEps) + kDecay * p[i]));
   }
-  const bool right = close("param", arrays[4].to_doubles(), expected_param, 1e-4) &&
-                     close("m", arrays[5].to_doubles(), expected_m, 1e-6) &&
-                     close("v", arrays[6].to_doubles(), expected_v, 1e-6);
+  bool right = close("param", arrays[0].to_doubles(), expected_param, 1e-4) &&
+               close("m", arrays[2].to_doubles(), expected_m, 1e-6) &&
+               close("v", arrays[3].to_doubles(), expected_v, 1e-6);
+  for (const tenon::UpdateInfo& update : step.updates({{"n", kCount}})) right = right && update.copied.empty();
   return right && step.stats().kernels == 1 ? 0 : 1;
 }

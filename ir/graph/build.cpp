@@ -107,8 +107,8 @@ void append_update(Graph& graph, ValueId value, const std::string& name, ValueId
   const std::string& state = graph.value(input).name;
   if (const auto other = std::find(graph.updates.begin(), graph.updates.end(), number); other != graph.updates.end())
     throw Error(ErrorKind::type,
-                fmt::format("'{}' and '{}' both update input '{}'",
-                            graph.outputs_names[static_cast<std::size_t>(other - graph.updates.begin())], name, state),
+                fmt::format("input '{}' is updated already, by '{}'", state,
+                            graph.outputs_names[static_cast<std::size_t>(other - graph.updates.begin())]),
                 place, "update it once, by its last value");
   if (graph.type(value) != graph.type(input))
     throw Error(ErrorKind::type,

@@ -2,6 +2,7 @@
 // bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -47,8 +48,12 @@ TEST(ApiViews, ASpanReadsAndWritesTheArraysOwnBytes) {
 }
 
 TEST(ApiViews, OfEveryNumberAndOfAHalfThatIsGivenADType) {
-  EXPECT_EQ(Array::from(std::vector<double>{2}, {}).data<double>()[0], 2);
-  EXPECT_EQ(Array::from(std::vector<bool>{false, true}, {2}).item<bool>(), true);
+  EXPECT_EQ(Array::from(std::vector<double>{2}, {}).item<double>(), 2);
+  EXPECT_EQ(Array::from(std::vector<bool>{true}, {}).item<bool>(), true);
+  const Array flags = Array::from(std::vector<bool>{false, true}, {2});
+  EXPECT_EQ(std::count(flags.data<bool>().begin(), flags.data<bool>().end(), true), 1);
+  const Array halves = Array::from({1, -2}, {2}).cast(DType::f16);
+  EXPECT_EQ(halves.data<Half>()[1].bits, 0xc000);
 }
 
 TEST(ApiViews, OfAnotherDTypeAreRefused) {

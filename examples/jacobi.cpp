@@ -1,0 +1,49 @@
+// Lesson 10: a loop over two buffers. Jacobi's iteration for a plate whose edge is held at 0 and whose middle is
+// heated: each point becomes the mean of its four neighbours. A point needs its neighbours' old values, so that no step
+// works in place: the buffers of input and output change places after each step, and nothing is copied.
+#include <utility>
+
+#include "allocations.h"
+#include "check.h"
+#include "tenon/tenon.h"
+
+int main() {
+  constexpr std::int64_t kSize = 120;
+  constexpr int kSteps = 1000;
+  tenon::Graph g("jacobi");
+  const tenon::Dim n = g.dim("n", {.min = 1});
+  const tenon::Tensor x = g.input("x", tenon::DType::f32, {n, n}), heat = g.input("heat", tenon::DType::f32, {n, n});
+  const tenon::Tensor p = pad(x, {1, 1}, {1, 1});
+  const tenon::Range inside{1, n + 1}, before{0, n}, behind{2, n + 2};
+  g.output("y", 0.25 * (p[{before, inside}] + p[{behind, inside}] + p[{inside, before}] + p[{inside, behind}]) + heat);
+  const tenon::Executable step = tenon::compile(g, "cpu");
+
+  tenon::Array a = tenon::Array::zeros({kSize, kSize}), b = a, heated = a;
+  heated.data<float>()[kSize / 2 * kSize + kSize / 2] = 1;
+  tenon::Buffer inputs[] = {buffer_of(a), buffer_of(heated)}, outputs[] = {buffer_of(b)};
+  const auto advance = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      step.run(inputs, outputs);
+      std::swap(inputs[0], outputs[0]);
+    }
+  };
+  advance(1);
+  const long before_loop = allocations;
+  advance(kSteps - 1);
+  std::printf("allocations in %d steps: %ld\n", kSteps - 1, allocations - before_loop);
+
+  std::vector<double> now(kSize * kSize), next(kSize * kSize);
+  for (int i = 0; i < kSteps; ++i) {
+    const auto at = [&](std::int64_t row, std::int64_t column) {
+      const bool outside = row < 0 || column < 0 || row >= kSize || column >= kSize;
+      return outside ? 0 : now[static_cast<std::size_t>(row * kSize + column)];
+    };
+    for (std::int64_t row = 0; row < kSize; ++row)
+      for (std::int64_t column = 0; column < kSize; ++column)
+        next[static_cast<std::size_t>(row * kSize + column)] =
+            0.25 * (at(row - 1, column) + at(row + 1, column) + at(row, column - 1) + at(row, column + 1)) +
+            (row == kSize / 2 && column == kSize / 2 ? 1 : 0);
+    std::swap(now, next);
+  }
+  return close("temperature", (kSteps % 2 == 1 ? b : a).to_doubles(), now, 1e-4) ? 0 : 1;
+}
