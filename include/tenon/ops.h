@@ -195,7 +195,7 @@ Tensor matmul(const Operand& a, const Operand& b, std::optional<DType> dtype = {
 /// operand is its diagonal (constant extents only); extents of 1 broadcast. Labels of one operand alone are summed over
 /// first. Two operands then are one matmul of views, with the labels of both in front as a batch, more are taken from
 /// left to right, each product in the operands' dtype; without a label to sum over, and for integers, they are mul and
-/// sum. `dtype` and `tf32` as in matmul.
+/// sum. `dtype` and `tf32` as in matmul. Error(type) for extents that differ names the label and the operands.
 Tensor einsum(const std::string& spec, const std::vector<Tensor>& operands, std::optional<DType> dtype = {},
               bool tf32 = false, Location at = Location::current());
 /// a[i] * b[j] for all elements in row-major order: (m) x (n) is (m, n); what has other ranks is flattened first.

@@ -54,6 +54,10 @@ class Dim {
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
+  /// The quotient by a positive constant that divides whatever the symbols are: (6*n + 4) / 2 is 3*n + 2. Error(type)
+  /// otherwise. A dimension knows its symbols' names only, not what bounds a graph gives them: n / 2 is an error though
+  /// n's divisor be 8. There floor_div serves, or the quotient as the symbol, with 2*half for n.
+  friend Dim operator/(const Dim& a, const Dim& divisor);
   friend bool operator==(const Dim& a, const Dim& b) {
     return a.constant_ == b.constant_ && (a.terms_ == b.terms_ || same_terms(a, b));
   }

@@ -275,6 +275,16 @@ std::optional<Dim> Dim::exact_div(const Dim& divisor) const {
   return long_division(*this, divisor);
 }
 
+Dim operator/(const Dim& a, const Dim& divisor) {
+  if (!divisor.is_constant() || divisor.constant() <= 0)
+    throw Error(ErrorKind::type, fmt::format("division of a dimension by {}", divisor.str()), {},
+                "divide by a positive constant");
+  if (const auto quotient = a.exact_div(divisor)) return *quotient;
+  throw Error(ErrorKind::type, fmt::format("{} is not known to be a multiple of {}", a.str(), divisor.str()), {},
+              fmt::format("floor_div({0}) rounds down; or name the quotient with a symbol and write {0} times it here",
+                          divisor.str()));
+}
+
 std::int64_t Dim::evaluate(const Bindings& bindings) const {
   std::int64_t sum = constant_;
   for (const DimTerm& term : DimTerms::of(*this)) {

@@ -207,6 +207,19 @@ TEST_F(ApiErrors, BoundsThatNothingSatisfies) {
             "first use");
 }
 
+TEST_F(ApiErrors, QuotientsOfDimensionsThatAreNotKnownToBeWhole) {
+  const Dim n = g.dim("n", {.divisor = 8});
+  EXPECT_EQ(message_of([&] { (2 * n + 1) / 2; }),
+            "type error: 2*n + 1 is not known to be a multiple of 2\n"
+            "  help: floor_div(2) rounds down; or name the quotient with a symbol and write 2 times it here");
+  EXPECT_EQ(message_of([&] { n / 4; }),
+            "type error: n is not known to be a multiple of 4\n"
+            "  help: floor_div(4) rounds down; or name the quotient with a symbol and write 4 times it here");
+  for (const Dim& divisor : {Dim(0), Dim(-2), n})
+    EXPECT_EQ(message_of([&] { n / divisor; }),
+              "type error: division of a dimension by " + divisor.str() + "\n  help: divide by a positive constant");
+}
+
 TEST_F(ApiErrors, NegativeExtents) {
   EXPECT_EQ(message_of([&] { g.input("y", DType::f32, {-1}); }),
             "type error: input: extent -1 of f32[-1] is negative\n  at HERE (value y)\n  help: extents are 0 or more");

@@ -25,6 +25,16 @@ TEST(DimTest, AnyIntegerIsADimension) {
   EXPECT_THROW(Dim(std::numeric_limits<std::uint64_t>::max()), Error);
 }
 
+TEST(DimTest, DivisionIsExact) {
+  const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+  EXPECT_EQ((6 * n + 4) / 2, 3 * n + 2);
+  EXPECT_EQ(Dim(12) / 4U, Dim(3));
+  EXPECT_EQ((8 * n * m - 4 * m) / 4, 2 * n * m - m);
+  EXPECT_EQ((4 * n.floor_div(3)) / 4, n.floor_div(3));
+  EXPECT_EQ(Dim(-6) / 3, Dim(-2));
+  EXPECT_EQ(n / 1, n);
+}
+
 TEST(DimTest, BoundsOfTheLowestFactorHaveAnIntegerDivisor) {
   const Dim n = Dim::symbol("n");
   EXPECT_EQ((n * Dim(kMin)).bounds({}).divisor, std::int64_t{1} << 62);
