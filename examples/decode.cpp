@@ -24,7 +24,7 @@ int main() {
   const tenon::Tensor places = iota(g, {kMost}, 0);
   const tenon::Tensor here = (places == position)[{tenon::Range{}, tenon::newaxis}];
   const tenon::Tensor all_keys = where(here, k, keys), all_values = where(here, v, values);
-  const tenon::Tensor scores = where(places <= position, einsum("hqd,hkd->hqk", {q, all_keys}) / 4.0, -INFINITY);
+  const tenon::Tensor scores = where(places <= position, tenon::einsum("hqd,hkd->hqk", {q, all_keys}) / 4.0, -INFINITY);
   g.update(keys, all_keys);
   g.update(values, all_values);
   g.output("y", matmul(softmax(scores), all_values));
@@ -73,5 +73,5 @@ int main() {
   std::printf("allocations in %ld steps: %ld\n", static_cast<long>(kTokens - 1), in_loop);
   for (const tenon::UpdateInfo& update : step.updates())
     std::printf("%s: %s\n", update.input.c_str(), update.copied.empty() ? "in place" : update.copied.c_str());
-  return right ? 0 : 1;
+  return right && in_loop == 0 ? 0 : 1;
 }

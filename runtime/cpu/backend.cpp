@@ -39,13 +39,13 @@ void* allocate_bytes(std::size_t bytes) {
 
 // What a function is given: the operands' addresses, then the scratch's, and the sizes.
 struct Arguments {
-  std::vector<void*> pointers;
+  void* const* pointers;
   const std::int64_t* dims;
 };
 
 void run_tasks(KernelFunction function, const Arguments& arguments, std::int64_t tasks, int threads) {
   parallel_for(tasks, threads, [&](std::int64_t begin, std::int64_t end) {
-    function(arguments.pointers.data(), arguments.dims, begin, end);
+    function(arguments.pointers, arguments.dims, begin, end);
   });
 }
 
@@ -110,7 +110,7 @@ class CpuBackend final : public Backend {
 
   void launch(const LaunchCall& launch, void*) const override {
     const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
-    const Arguments arguments{{launch.pointers.begin(), launch.pointers.end()}, launch.dims.data()};
+    const Arguments arguments{launch.pointers.data(), launch.dims.data()};
     run_tasks(kernel.function, arguments, launch.function.grid, target_.threads);
     if (kernel.finish) run_tasks(kernel.finish, arguments, launch.finish.grid, target_.threads);
   }
