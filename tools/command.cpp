@@ -130,15 +130,19 @@ void warn_of_cache(const Options& options) {
                stats.reason.c_str());
 }
 
-Bindings complete_bindings(const ir::Graph& graph, Bindings given) {
-  for (const auto& [name, bounds] : graph.symbols) {
-    if (given.count(name)) continue;
-    const std::int64_t value = std::clamp<std::int64_t>(1024 / bounds.divisor * bounds.divisor, bounds.min, bounds.max);
-    std::fprintf(stderr, "tenon: %s = %lld (choose with --dim %s=N)\n", name.c_str(), static_cast<long long>(value),
-                 name.c_str());
-    given[name] = value;
-  }
+Bindings assumed_bindings(const ir::Graph& graph, Bindings given) {
+  for (const auto& [name, bounds] : graph.symbols)
+    given.try_emplace(name, std::clamp<std::int64_t>(1024 / bounds.divisor * bounds.divisor, bounds.min, bounds.max));
   return given;
+}
+
+Bindings complete_bindings(const ir::Graph& graph, Bindings given) {
+  const Bindings all = assumed_bindings(graph, given);
+  for (const auto& [name, value] : all)
+    if (!given.contains(name))
+      std::fprintf(stderr, "tenon: %s = %lld (choose with --dim %s=N)\n", name.c_str(), static_cast<long long>(value),
+                   name.c_str());
+  return all;
 }
 
 std::vector<ir::HostArray> random_inputs(const ir::Graph& graph, const Bindings& bindings, std::uint64_t seed) {

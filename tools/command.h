@@ -60,7 +60,9 @@ CLI::Validator positive_number(const std::string& example);  ///< real and finit
 /// Says once on stderr where kernels cannot be kept, and why: the run goes on.
 void warn_of_cache(const Options& options);
 
-/// Every symbol bound: by `given`, else 1024 within its bounds (said on stderr).
+/// Every symbol bound: by `given`, else 1024 within its bounds.
+Bindings assumed_bindings(const ir::Graph& graph, Bindings given);
+/// The same, and what was not given is said on stderr.
 Bindings complete_bindings(const ir::Graph& graph, Bindings given);
 
 /// Standard normal reals and small integers for each input.
@@ -81,6 +83,7 @@ void add_sweep(CLI::App& app, Action& action);
 void add_ops(CLI::App& app, Action& action);
 void add_switches(CLI::App& app, Action& action);
 void add_fmt(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);

@@ -108,7 +108,16 @@ std::vector<UpdateInfo> updates_of(const ExplainArguments& arguments, const ir::
                                    const Options& options) {
   if (ir::own_outputs(graph).size() == graph.outputs.size()) return {};
   return src::make_executable(plan, src::open_backend(arguments.compile.target, options), options)
-      .updates(complete_bindings(graph, options.typical));
+      .updates(options.typical);
+}
+
+// "at n = 512, rows = 1024 (assumed; --dim rows=N says another)".
+std::string sizes_text(const Bindings& sizes, const Bindings& given) {
+  std::string text;
+  for (const auto& [name, value] : sizes)
+    text += fmt::format("{}{} = {}{}", text.empty() ? "at " : ", ", name, value,
+                        given.contains(name) ? "" : fmt::format(" (assumed; --dim {}=N says another)", name));
+  return text.empty() ? "" : text + "\n";
 }
 
 std::string text_of(const std::vector<UpdateInfo>& updates) {
@@ -135,7 +144,8 @@ nlohmann::ordered_json as_json(const std::vector<UpdateInfo>& updates) {
 int explain(const ExplainArguments& arguments) {
   Options options = arguments.compile.options();
   const ir::Graph graph = ir::read_file(arguments.compile.file);
-  if (arguments.measure) options.typical = complete_bindings(graph, options.typical);
+  const Bindings given = options.typical;
+  options.typical = arguments.measure ? complete_bindings(graph, given) : assumed_bindings(graph, given);
   const ir::Plan plan = src::plan(graph, arguments.compile.target, options);
   std::vector<double> measured_us;
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
@@ -143,10 +153,12 @@ int explain(const ExplainArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json document = as_json(plan, measured_us);
     if (!updates.empty()) document["updates"] = as_json(updates);
+    if (!options.typical.empty()) document["sizes"] = options.typical;
     write_output("-", document.dump(2) + "\n");
   } else {
-    write_output("-", ir::print(plan) + "\n" + ir::print_estimates(plan, measured_us) + "\n" +
-                          explain_schedules(arguments, plan, options) + text_of(updates) + ir::explain(plan));
+    write_output("-", ir::print(plan) + "\n" + sizes_text(options.typical, given) +
+                          ir::print_estimates(plan, measured_us) + "\n" + explain_schedules(arguments, plan, options) +
+                          text_of(updates) + ir::explain(plan));
   }
   return fine;
 }

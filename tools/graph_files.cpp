@@ -1,4 +1,4 @@
-// tenon fmt, ops, switches and version: what needs no compiler.
+// tenon fmt, switches and version: what needs no compiler.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -10,54 +10,6 @@
 
 namespace tenon::tools {
 namespace {
-
-std::string signature(const ir::OpInfo& op) {
-  std::string text(op.name);
-  text += op.operands < 0 ? "(x, …" : "(";
-  for (int i = 0; i < op.operands; ++i) text += fmt::format("{}{}", i ? ", " : "", static_cast<char>("abc"[i % 3]));
-  for (const ir::AttrSpec& attribute : op.attributes)
-    text += fmt::format("{}{}{}", text.back() == '(' ? "" : ", ", attribute.name,
-                        attribute.required ? "" : "=" + attribute.default_text);
-  return text + ")";
-}
-
-const char* kind_text(ir::Kind kind) {
-  switch (kind) {
-    case ir::Kind::map: return "map";
-    case ir::Kind::reduce: return "reduce";
-    case ir::Kind::view: return "view";
-    case ir::Kind::source: return "source";
-    case ir::Kind::random: return "random";
-    case ir::Kind::contract: return "contract";
-    case ir::Kind::composite: return "composite";
-  }
-  return "";
-}
-
-int ops(bool json) {
-  if (json) {
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const ir::OpInfo& op : ir::all_ops()) {
-      nlohmann::ordered_json row{{"name", op.name},
-                                 {"kind", kind_text(op.kind)},
-                                 {"operands", op.operands},
-                                 {"results", op.results},
-                                 {"doc", op.doc}};
-      row["attributes"] = nlohmann::ordered_json::array();
-      for (const ir::AttrSpec& attribute : op.attributes)
-        row["attributes"].push_back(
-            {{"name", attribute.name}, {"required", attribute.required}, {"default", attribute.default_text}});
-      rows.push_back(std::move(row));
-    }
-    write_output("-", rows.dump(2) + "\n");
-    return fine;
-  }
-  std::string text;
-  for (const ir::OpInfo& op : ir::all_ops())
-    text += fmt::format("{:<10} {}\n           {}\n", kind_text(op.kind), signature(op), op.doc);
-  write_output("-", text);
-  return fine;
-}
 
 int switches(bool json) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -71,21 +23,13 @@ int switches(bool json) {
 }
 
 // Text stays text, comments included; JSON, or a request for it, goes through the graph.
-std::string formatted(const std::string& path, bool json) {
-  const ir::GraphText file = ir::read_text(path);
+std::string formatted(const ir::GraphText& file, bool json) {
   if (!json && !file.json) return ir::format(file.text, file.name);
   const ir::Graph graph = file.json ? ir::parse_json(file.text, file.name) : ir::parse(file.text, file.name);
   return json ? ir::print_json(graph) : ir::print(graph);
 }
 
 }  // namespace
-
-void add_ops(CLI::App& app, Action& action) {
-  const auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("ops", "List the operators");
-  command->add_flag("--json", *json, "as JSON");
-  command->callback([json, &action] { action = [json] { return ops(*json); }; });
-}
 
 void add_switches(CLI::App& app, Action& action) {
   const auto json = std::make_shared<bool>(false);
@@ -94,22 +38,58 @@ void add_switches(CLI::App& app, Action& action) {
   command->callback([json, &action] { action = [json] { return switches(*json); }; });
 }
 
+namespace {
+
+struct FmtArguments {
+  std::vector<std::string> files;
+  std::string output;
+  bool json = false, in_place = false, check = false;
+};
+
+// Says which files are not in canonical form.
+int check_format(const FmtArguments& arguments) {
+  std::string wrong;
+  for (const std::string& file : arguments.files)
+    if (const ir::GraphText text = ir::read_text(file); formatted(text, arguments.json) != text.text)
+      wrong += file + "\n";
+  print(wrong);
+  return wrong.empty() ? fine : different;
+}
+
+int format_files(const FmtArguments& arguments) {
+  const bool several = arguments.files.size() > 1;
+  if (arguments.in_place && !arguments.output.empty())
+    throw Error(ErrorKind::argument, "fmt: --in-place and --output", {}, "give one of them");
+  for (const std::string& file : arguments.files)
+    if (arguments.in_place && file == "-")
+      throw Error(ErrorKind::argument, "fmt: standard input has no place", {}, "leave --in-place out");
+  if (several && !arguments.in_place && !arguments.check)
+    throw Error(ErrorKind::argument, fmt::format("fmt: {} files", arguments.files.size()), {},
+                "add --in-place to rewrite them, or --check to look only");
+  if (arguments.check) return check_format(arguments);
+  for (const std::string& file : arguments.files) {
+    const ir::GraphText old = ir::read_text(file);
+    const std::string text = formatted(old, arguments.json);
+    if (!arguments.in_place)
+      write_output(arguments.output, text);
+    else if (text != old.text)
+      write_output(file, text);
+  }
+  return fine;
+}
+
+}  // namespace
+
 void add_fmt(CLI::App& app, Action& action) {
-  struct Arguments {
-    std::string file, output;
-    bool json = false;
-  };
-  const auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("fmt", "Write a graph in canonical form");
-  command->add_option("FILE", arguments->file, "graph (.tn or .json; - for stdin)")->required();
+  const auto arguments = std::make_shared<FmtArguments>();
+  CLI::App* command = app.add_subcommand("fmt", "Write graphs in canonical form");
+  command->add_option("FILE", arguments->files, "graph (.tn or .json; - for stdin), or several with -i or --check")
+      ->required();
   command->add_flag("--json", arguments->json, "as JSON");
   command->add_option("-o,--output", arguments->output, "file to write (default: stdout)");
-  command->callback([arguments, &action] {
-    action = [arguments] {
-      write_output(arguments->output, formatted(arguments->file, arguments->json));
-      return fine;
-    };
-  });
+  command->add_flag("-i,--in-place", arguments->in_place, "rewrite each FILE that is not in this form");
+  command->add_flag("--check", arguments->check, "name the files that are not, and exit 4 if there are some");
+  command->callback([arguments, &action] { action = [arguments] { return format_files(*arguments); }; });
 }
 
 void add_version(CLI::App& app, Action& action) {

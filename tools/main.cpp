@@ -122,7 +122,7 @@ int main(int argc, char** argv) {
       "differ.");
   Action action;
   for (const auto add : {add_dump, add_run, add_explain, add_bench, add_tune, add_sweep, add_calibrate, add_ops,
-                         add_switches, add_fmt, add_doctor, add_cache, add_version})
+                         add_switches, add_fmt, add_doctor, add_cache, add_completion, add_version})
     add(app, action);
   tenon::remove_temporary_on_signals();
   try {

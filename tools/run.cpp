@@ -24,6 +24,7 @@ struct RunArguments {
   std::vector<std::string> inputs, outputs;  ///< name=file.npy
   std::vector<std::string> summaries;        ///< values to summarize, or "all"
   std::string trace;                         ///< file of the Chrome trace; empty: none
+  std::string save_inputs;                   ///< folder for the inputs; empty: none
   std::int64_t seed = -1;
   bool check = false, profile = false, json = false;
 };
@@ -97,6 +98,12 @@ std::vector<ir::HostArray> read_inputs(const RunArguments& arguments, const ir::
     }
   }
   return arrays;
+}
+
+void save_inputs(const RunArguments& arguments, const ir::Graph& graph, const std::vector<ir::HostArray>& inputs) {
+  if (arguments.save_inputs.empty()) return;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    write_npy(fmt::format("{}/{}.npy", arguments.save_inputs, graph.value(graph.inputs[i]).name), inputs[i]);
 }
 
 Json as_json(const std::string& name, const ir::Comparison& c) {
@@ -186,6 +193,7 @@ int run(const RunArguments& arguments) {
   Bindings bindings = arguments.compile.bindings();
   const Files files = output_files(arguments, written);
   const std::vector<ir::HostArray> inputs = read_inputs(arguments, graph, bindings);
+  save_inputs(arguments, graph, inputs);
   Options options = arguments.compile.options();
   warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
@@ -239,6 +247,9 @@ void add_run(CLI::App& app, Action& action) {
   command->add_flag("--json", arguments->json, "what is printed, as JSON");
   command->add_option("--random", arguments->seed, "seed: random data for inputs without a file")
       ->check(whole_number("--random 1"));
+  command->add_option(
+      "--save-inputs", arguments->save_inputs,
+      "folder for the inputs that were used, as NAME.npy each: what --random made, to run it elsewhere");
   command->add_flag("--check", arguments->check, "compare with the interpreter; exit 4 if results differ");
   command->callback([arguments, &action] { action = [arguments] { return run(*arguments); }; });
 }

@@ -1,5 +1,5 @@
-// Results that update inputs (Graph::updates): who reads the old content goes before the kernel that writes the new one,
-// so that it can be written in place.
+// Results that update inputs (Graph::updates): who reads the old content goes before the kernel that writes the new
+// one, so that it can be written in place.
 #pragma once
 
 #include <vector>

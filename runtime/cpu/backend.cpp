@@ -44,9 +44,8 @@ struct Arguments {
 };
 
 void run_tasks(KernelFunction function, const Arguments& arguments, std::int64_t tasks, int threads) {
-  parallel_for(tasks, threads, [&](std::int64_t begin, std::int64_t end) {
-    function(arguments.pointers, arguments.dims, begin, end);
-  });
+  parallel_for(tasks, threads,
+               [&](std::int64_t begin, std::int64_t end) { function(arguments.pointers, arguments.dims, begin, end); });
 }
 
 // A launch returns when it is done, so the host's clock tells.

@@ -122,5 +122,24 @@ TEST_F(Cli, ExplainGivesPredictedTimesAndTheNumbersBehindThem) {
   EXPECT_TRUE(contains(unknown.text, "'sm_91' is no target")) << unknown.text;
 }
 
+TEST_F(Cli, ExplainSaysWhichSizesItAssumed) {
+  EXPECT_TRUE(contains(tenon("explain --target sm_90a " + gelu()).text,
+                       "\nat rows = 1024 (assumed; --dim rows=N says another)\npredicted for "));
+  EXPECT_TRUE(contains(tenon("explain --target sm_90a --dim rows=7 " + gelu()).text, "\nat rows = 7\npredicted for "));
+}
+
+#ifdef TENON_WITH_CPU
+TEST_F(Cli, ExplainSaysWhatIsUpdatedInPlace) {
+  const std::string graph = file("state.tn", R"(graph state(m: f32[n], x: f32[64, 4], w: f32[4, 4]) {
+  next = mul(m, 0.5)
+  y = matmul(x, w)
+  return next into m, y into x
+})");
+  const std::string text = tenon("explain --target cpu " + graph).text;
+  EXPECT_TRUE(contains(text, "next updates m in place, 4096 bytes\n")) << text;
+  EXPECT_TRUE(contains(text, "y is copied into x behind all kernels, 1024 bytes: ")) << text;
+}
+#endif
+
 }  // namespace
 }  // namespace tenon

@@ -30,6 +30,14 @@ TEST_F(Cli, RunMakesRandomInputs) {
   EXPECT_TRUE(contains(outcome.text, "of 320 elements differ"));
 }
 
+TEST_F(Cli, RunSavesTheInputsThatItMade) {
+  const std::string run = "run " + gelu() + " --target cpu --dim rows=3 --output y=";
+  EXPECT_EQ(tenon(run + path("y.npy") + " --random 5 --save-inputs " + path(".")).code, 0);
+  EXPECT_EQ(tenon(run + path("again.npy") + " --input x=" + path("x.npy")).code, 0);
+  EXPECT_EQ(outcome_of("cmp " + path("y.npy") + " " + path("again.npy")).code, 0);
+  EXPECT_EQ(tenon(run + path("y.npy") + " --random 5 --save-inputs " + path("absent")).code, 1);
+}
+
 TEST_F(Cli, RunSummarizesIntermediateValues) {
   ir::HostArray x = ir::make_array(DType::f32, {4});
   const double elements[] = {0, 1, -4, 9};
