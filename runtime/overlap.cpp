@@ -50,12 +50,8 @@ bool depends_on(const codegen::Kernel& kernel, codegen::InstrId value, codegen::
 }
 
 // Why not each point reads operand `read` only at the element of `written` that it writes, which it computes from it;
-// nothing where that is so: then the element is read before it is written, whatever else the compiler moves. Tiles are
-// read by other threads.
-std::string why_no_update(const codegen::Kernel& kernel, int read, int written) {
-  const auto* schedule = std::get_if<codegen::MapSchedule>(&kernel.schedule);
-  if (schedule == nullptr) return "is not elementwise";
-  if (schedule->tile) return "brings what it reads through tiles";
+// nothing where that is so: then the element is read before it is written, whatever else the compiler moves.
+std::string why_not_at_one_element(const codegen::Kernel& kernel, int read, int written) {
   const std::string elsewhere = "reads it at other elements than it writes";
   const auto writes = [&](const codegen::Store& store) { return store.access.operand == written; };
   if (std::count_if(kernel.stores.begin(), kernel.stores.end(), writes) != 1) return "writes it in several pieces";
@@ -67,6 +63,35 @@ std::string why_no_update(const codegen::Kernel& kernel, int read, int written) 
     if (!load.access.guards.empty() || !(load.access.offset == store.access.offset)) return elsewhere;
     if (!depends_on(kernel, store.value, static_cast<codegen::InstrId>(i)))
       return "needs the old content for another result";
+  }
+  return "";
+}
+
+// The same of elementwise kernels. Tiles are read by other threads.
+std::string why_no_update(const codegen::Kernel& kernel, int read, int written) {
+  const auto* schedule = std::get_if<codegen::MapSchedule>(&kernel.schedule);
+  if (schedule == nullptr) return "is not elementwise";
+  if (schedule->tile) return "brings what it reads through tiles";
+  return why_not_at_one_element(kernel, read, written);
+}
+
+// The same of what a row's reductions are added to, say. All threads of a row load it, and one of them stores: so
+// nothing else may come of it, neither a reduction nor another result.
+std::string why_no_update_of_rows(const codegen::Kernel& kernel, int read, int written) {
+  const auto* schedule = std::get_if<codegen::ReduceSchedule>(&kernel.schedule);
+  if (schedule == nullptr || persistent_blocks(*schedule) != nullptr) return why_no_update(kernel, read, written);
+  if (std::string why = why_not_at_one_element(kernel, read, written); !why.empty()) return why;
+  for (std::size_t i = 0; i < kernel.body.size(); ++i) {
+    const codegen::Instr& load = kernel.body[i];
+    if (load.kind != codegen::InstrKind::load || load.access.operand != read) continue;
+    const auto from = static_cast<codegen::InstrId>(i);
+    for (std::size_t other = i; other < kernel.body.size(); ++other)
+      if (kernel.body[other].kind == codegen::InstrKind::reduce &&
+          depends_on(kernel, static_cast<codegen::InstrId>(other), from))
+        return "needs the old content for its reductions";
+    for (const codegen::Store& store : kernel.stores)
+      if (store.access.operand != written && depends_on(kernel, store.value, from))
+        return "needs the old content for another result";
   }
   return "";
 }
@@ -130,8 +155,9 @@ std::string why_not_in_place(const ir::Plan& plan, const LaunchRecord& record, i
       const auto read = std::find(begin, end, from);
       if (read == end || last->second.operands > 1)
         return fmt::format("'{}' is read beside {}, which writes its new content, in the same launch", name, kernel);
-      return fmt::format("{}, which writes the new content of '{}', {}", kernel, name,
-                         why_no_update(member, static_cast<int>(read - begin), static_cast<int>(written - begin)));
+      const std::string why =
+          why_no_update_of_rows(member, static_cast<int>(read - begin), static_cast<int>(written - begin));
+      return why.empty() ? "" : fmt::format("{}, which writes the new content of '{}', {}", kernel, name, why);
     }
   }
   return fmt::format("no kernel writes the new content of '{}': it is another input, or another result", name);
