@@ -16,9 +16,9 @@ namespace tenon::runtime {
 std::vector<std::vector<int>> in_place_inputs(const ir::Plan& plan, const LaunchRecord& record);
 
 /// Why no kernel may write output `output` of the graph over input `input`, in words; empty where one may. Beside what
-/// in_place_inputs allows, a kernel of rows may that adds to the input what it reduces (one number for each row), and any
-/// kernel where all others that read the input, and it does not, have run before. Of a record whose outputs are all of
-/// the graph's.
+/// in_place_inputs allows, a kernel of rows may that adds to the input what it reduces (one number for each row), and
+/// any kernel where all others that read the input, and it does not, have run before. Of a record whose outputs are all
+/// of the graph's.
 std::string why_not_in_place(const ir::Plan& plan, const LaunchRecord& record, int input, int output);
 
 /// Error(argument) that names both where an output overlaps with another output, or with an input that is not one of
