@@ -1,6 +1,7 @@
 // See sweep.h.
 #include "codegen/emit/llvm/reduce/sweep.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "codegen/emit/llvm/reduce/long_sums.h"
@@ -109,7 +110,10 @@ int vectors_of(const Kernel& kernel, const RowPlan& plan, const Sweep& sweep) {
 Partials sweep_row(Unit& unit, const RowPlan& plan, const Rounds& rounds, std::size_t number, std::vector<Scope>& rows,
                    const Part& part, const std::vector<KeptValue>& kept, LateStores* late) {
   const Sweep& sweep = rounds.sweeps[number];
-  const int vectors = vectors_of(unit.kernel, plan, sweep);
+  // What is kept of the row before is stored late in turns of plan.vectors, which a longer turn would run ahead of.
+  const bool keeps =
+      std::any_of(kept.begin(), kept.end(), [&](const KeptValue& each) { return each.what.sweep == number; });
+  const int vectors = keeps ? plan.vectors : vectors_of(unit.kernel, plan, sweep);
   LongSums sums(unit, most_turns(unit, plan, vectors), plan.reduced.size() > 1);
   std::vector<std::vector<Accumulator>> accumulators(sweep.reduces.size());
   for (std::size_t r = 0; r < sweep.reduces.size(); ++r) {
