@@ -62,9 +62,9 @@ std::vector<EnvironmentVariable> environment();
 /// executable's device for CUDA; 16-byte aligned. Outputs overlap neither with inputs nor with each other
 /// (Error(argument) otherwise), but for updates in place: an output may have exactly the buffer of an input of its
 /// dtype and shape if the one kernel that writes it is elementwise (class map, without a tile), computes each element
-/// from that element of the input, takes no other one, and nothing reads the input beside or behind this kernel. Which
-/// kernel that is, the plan says: what fits one size or target need not fit another. Inputs may overlap with each
-/// other.
+/// from that element of the input, takes no other one, and nothing reads the input beside or behind this kernel; nor,
+/// where the dtype is not real, does another result of the kernel. Which kernel that is, the plan says: what fits one
+/// size or target need not fit another. Inputs may overlap with each other.
 struct Buffer {
   void* data = nullptr;
   DType dtype = DType::f32;
