@@ -8,6 +8,7 @@
 
 #include "ir/graph/host_memory.h"
 #include "ir/text/text.h"
+#include "src/api/open_device.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/kept_plans.h"
 #include "src/driver/plan_options.h"
@@ -96,12 +97,24 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
 
 }  // namespace src
 
-Executable compile(const Graph& graph, const std::string& target, const Options& options) {
-  src::check_options(options);
-  const auto backend = src::open_backend(target, options);
+namespace {
+
+Executable compile_on(const Graph& graph, const std::shared_ptr<const runtime::Backend>& backend,
+                      const Options& options) {
   return ir::with_host_memory(fmt::format("compiling '{}'", graph.data().name), [&] {
     return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
   });
+}
+
+}  // namespace
+
+Executable compile(const Graph& graph, const std::string& target, const Options& options) {
+  src::check_options(options);
+  return compile_on(graph, src::open_backend(target, options), options);
+}
+
+Executable compile(const Graph& graph, const Device& device) {
+  return compile_on(graph, device.impl()->backend, device.impl()->options);
 }
 
 }  // namespace tenon

@@ -37,6 +37,17 @@ TEST_P(Regressions, ReductionsOverAxesOfOneElement) {
   })");
 }
 
+// Places were found once for a thread's whole vector of columns, by the first of them.
+TEST_P(Regressions, GathersOfColumnsAtPlacesOfTheirOwn) {
+  check(R"(graph gathers(x: bf16[65], i: i32[16, n]) {
+    y = take(x, i, axis=0)
+    p = prod(i, axis=0)
+    s = sum(cast(y, dtype=f32), axis=0)
+    return y, p, s
+  })",
+        {{{"n", 64}}, {{"n", 5}}});
+}
+
 TEST_P(Regressions, AxesWithoutElements) {
   check(R"(graph empty(x: f32[4, 0], y: bf16[0, 4]) {
     a = sum(x, axis=1)

@@ -35,7 +35,7 @@ Measure::Timing::Timing(const std::shared_ptr<const runtime::Backend>& backend, 
     : pool(backend, options),
       copy(settings.most_bytes, backend, options),
       watch(*backend, settings.seconds, settings.flush_bytes),
-      floor_ms(CopyTimes(watch.taking_turns(copy.works(8))).faster.median) {}
+      floor_ms(src::CopyTimes(watch.taking_turns(copy.works(8))).faster.median) {}
 
 Measure::Measure(std::shared_ptr<const runtime::Backend> backend, const Options& options,
                  const MeasureSettings& settings)
@@ -115,8 +115,8 @@ void Measure::time(Job& job) {
   if (checked) row.unwritten = unwritten_elements(*backend_, data.outputs, run);
   std::vector<std::function<void()>> works = timing_->copy.works(row.drawn.bytes);
   works.emplace_back(run);
-  const std::vector<runtime::Times> times = timing_->watch.taking_turns(works);
-  row.copy = CopyTimes(std::span(times).first(2)).faster;
+  const std::vector<Times> times = timing_->watch.taking_turns(works);
+  row.copy = src::CopyTimes(std::span(times).first(2)).faster;
   row.times = times[2];
   row.of_copy = std::max(row.copy.median, timing_->floor_ms) / row.times.median;
   if (settings_.tune) tune(job, data);

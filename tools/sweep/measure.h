@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/stopwatch.h"
+#include "src/measure/copy.h"
 #include "tenon/compile.h"
-#include "tools/copy.h"
 #include "tools/sweep/data_pool.h"
 #include "tools/sweep/draw.h"
 
@@ -30,7 +30,7 @@ struct Row {
   bool lost = false;    ///< the device is of no use any more
   double build_ms = 0;  ///< by one thread among many
   int kernels = 0, compiles = 0;
-  runtime::Times times, copy;
+  Times times, copy;
   double of_copy = 0;                  ///< the copy's time, or an empty launch's where that is longer, over the graph's
   std::optional<double> first_choice;  ///< time with the tuner's best schedules over that with the first choice
   bool checked = false, equal = true;
@@ -66,7 +66,7 @@ class Measure {
     Timing(const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
            const MeasureSettings& settings);
     DataPool pool;
-    Copy copy;
+    src::Copy copy;
     runtime::Stopwatch watch;
     double floor_ms;
   };
