@@ -48,6 +48,17 @@ TEST_P(Regressions, GathersOfColumnsAtPlacesOfTheirOwn) {
         {{{"n", 64}}, {{"n", 5}}});
 }
 
+// A compiler for the GPU gave 1 for -1 to the power -1.
+TEST_P(Regressions, NegativePowersOfWhatIsInverted) {
+  check(R"(graph powers(x: i64[65], n: i32[65]) {
+    v = bitwise_not(x)
+    y = pow(v, v)
+    m = bitwise_not(n)
+    z = pow(m, m)
+    return y, z
+  })");
+}
+
 TEST_P(Regressions, AxesWithoutElements) {
   check(R"(graph empty(x: f32[4, 0], y: bf16[0, 4]) {
     a = sum(x, axis=1)

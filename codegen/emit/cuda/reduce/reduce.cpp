@@ -136,8 +136,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (!shared_.empty()) emit_shared_points(points);
   if (shared_.empty() || walk_.chunks() > 0) {
     Points first = points;
-    if (!again) first.registers.index.clear();
     const std::vector<InstrId> kept = lanes_.vector > 1 ? kept_online(kernel_, sweep) : std::vector<InstrId>{};
+    if (!kept.empty() && !again) first.registers.index.clear();
     for (const InstrId id : kept) {
       first.registers.saved.push_back(id);
       out_.line(fmt::format("pack<{}, {}> x{}{};", held_type(kernel_, id), lanes_.vector, id,
