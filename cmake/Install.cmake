@@ -28,6 +28,13 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/ir/ops.def)
   install(FILES ${PROJECT_SOURCE_DIR}/ir/ops.def DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon)
 endif()
 
+# Pages and examples lie beside each other as they do here, so that links between them hold.
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/THIRD_PARTY.md
+        DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
+        PATTERN "__pycache__" EXCLUDE PATTERN "demo.sh" EXCLUDE)  # the demo runs in a build folder
+
 string(COMPARE EQUAL ${library_type} "STATIC_LIBRARY" TENON_IS_STATIC)  # then users link our dependencies too
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TenonConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/package/TenonConfig.cmake INSTALL_DESTINATION ${package_dir})

@@ -21,7 +21,20 @@ list(JOIN programs "|" programs)
 if(programs)
   step(${CMAKE_COMMAND} -DOBJDUMP=${OBJDUMP} -DPROGRAMS=${programs} -P ${CHECK_SEARCH_PATHS})
 endif()
-step(${CMAKE_COMMAND} -S ${PROJECT} -B ${work}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${work}/prefix
-     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_FLAGS=${flags})
-step(${CMAKE_COMMAND} --build ${work}/build)
+set(pages ${work}/prefix/share/doc/tenon)
+foreach(file README.md LICENSE THIRD_PARTY.md docs/cpp-api.md docs/text-form.md examples/gelu.cpp examples/softmax.tn)
+  if(NOT EXISTS ${pages}/${file})
+    message(FATAL_ERROR "not installed: ${pages}/${file}")
+  endif()
+endforeach()
+
+# Configures the project in `source` against what was installed, and builds its target.
+function(build_project source binary target)
+  step(${CMAKE_COMMAND} -S ${source} -B ${binary} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${work}/prefix
+       -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_FLAGS=${flags})
+  step(${CMAKE_COMMAND} --build ${binary} --target ${target})
+endfunction()
+
+build_project(${PROJECT} ${work}/build uses_tenon)
 step(${work}/build/uses_tenon)
+build_project(${pages}/examples ${work}/examples example_inspect)
