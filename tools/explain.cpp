@@ -12,6 +12,7 @@
 #include "src/driver/pipeline.h"
 #include "tools/command.h"
 #include "tools/profile.h"
+#include "tools/progress.h"
 
 namespace tenon::tools {
 namespace {
@@ -68,7 +69,9 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   constexpr std::uint64_t kSeed = 1;
   const Executable executable =
       src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
-  const runtime::Timings timings = time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
+  const runtime::Timings timings = waiting(graph.name + ": timing its kernels", [&] {
+    return time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
+  });
   std::vector<double> times(plan.groups.size());
   for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.groups.front()] = 1e3 * kernel.times.median;
   return times;
