@@ -1,5 +1,6 @@
 # The C++ snippets of a Markdown page as one program: each ```cpp block becomes the body of a function, with #line
-# pointing into the page, and main() calls them in order. Written when the page changes.
+# pointing into the page, and main() calls them in order. A block ```cpp declarations stands as it is, for those below
+# it. Written when the page changes.
 function(tenon_write_snippets page output)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
   file(READ ${page} rest)
@@ -8,11 +9,15 @@ function(tenon_write_snippets page output)
   set(calls "")
   set(line 1)
   set(count 0)
-  string(FIND "${rest}" "${fence}cpp\n" at)
+  string(FIND "${rest}" "\n${fence}cpp" at)
   while(at GREATER_EQUAL 0)
-    string(SUBSTRING "${rest}" 0 ${at} before)
     math(EXPR at "${at} + 7")
+    string(SUBSTRING "${rest}" 0 ${at} before)
     string(SUBSTRING "${rest}" ${at} -1 rest)
+    string(FIND "${rest}" "\n" end)
+    string(SUBSTRING "${rest}" 0 ${end} kind)
+    math(EXPR end "${end} + 1")
+    string(SUBSTRING "${rest}" ${end} -1 rest)
     string(FIND "${rest}" "\n${fence}" end)
     math(EXPR end "${end} + 1")
     string(SUBSTRING "${rest}" 0 ${end} body)
@@ -21,15 +26,20 @@ function(tenon_write_snippets page output)
     string(LENGTH "${newlines}" lines)
     math(EXPR line "${line} + ${lines} + 1")
     math(EXPR count "${count} + 1")
-    string(APPEND functions "void snippet_${count}() {\n#line ${line} \"${page}\"\n${body}}\n\n")
-    string(APPEND calls "  snippet_${count}();\n")
+    if(kind STREQUAL " declarations")
+      string(APPEND functions "#line ${line} \"${page}\"\n${body}\n")
+    else()
+      string(APPEND functions "void snippet_${count}() {\n#line ${line} \"${page}\"\n${body}}\n\n")
+      string(APPEND calls "  snippet_${count}();\n")
+    endif()
     string(REGEX REPLACE "[^\n]" "" newlines "${body}")
     string(LENGTH "${newlines}" lines)
     math(EXPR line "${line} + ${lines}")
-    string(FIND "${rest}" "${fence}cpp\n" at)
+    string(FIND "${rest}" "\n${fence}cpp" at)
   endwhile()
   set(text "#undef NDEBUG
 #include <cassert>
+#include <cmath>
 #include <cstdio>
 #include <thread>
 

@@ -10,6 +10,8 @@
 #include "tools/bench_case.h"
 #include "tools/command.h"
 #include "tools/first_result.h"
+#include "tools/progress.h"
+#include "tools/terminal.h"
 #include "tools/verdict.h"
 
 namespace tenon::tools {
@@ -60,8 +62,16 @@ std::string table_row(const BenchResult& r) {
     text += fmt::format(" {:>10.4f} {:>8} {:>8.2f}x", r.unfused.median, r.unfused_kernels,
                         r.unfused.median / r.times.median);
   if (r.unwritten > 0) text += fmt::format("  {} ELEMENTS UNWRITTEN", r.unwritten);
-  if (r.checked) text += "  check " + verdict(r.equal, r.undecided, r.elements);
+  if (r.checked) text += "  check " + toned(verdict(r.equal, r.undecided, r.elements));
   return text + "\n";
+}
+
+BenchResult timed(const ir::Graph& graph, const Bindings& bindings,
+                  const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
+                  const BenchSettings& settings) {
+  Progress progress(graph.name);
+  return bench_case(graph, bindings, backend, options, settings,
+                    [&](const char* what) { progress.say(fmt::format("{}: {}", graph.name, what)); });
 }
 
 int bench(const BenchArguments& arguments) {
@@ -77,12 +87,12 @@ int bench(const BenchArguments& arguments) {
                 {"flush_bytes", settings.flush_bytes},
                 {"cases", Json::array()}};
   int code = fine;
-  if (!arguments.json) print(table_head(settings));
+  if (!arguments.json) print(toned(Tone::heading, table_head(settings)));
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
     try {
       const Bindings bindings = complete_bindings(graph, arguments.compile.bindings());
-      const BenchResult result = bench_case(graph, bindings, backend, options, settings);
+      const BenchResult result = timed(graph, bindings, backend, options, settings);
       document["cases"].push_back(as_json(result));
       if (!result.right()) code = different;
       if (!arguments.json) print(table_row(result));
@@ -91,7 +101,7 @@ int bench(const BenchArguments& arguments) {
           error.kind() == ErrorKind::io)
         throw;
       document["cases"].push_back({{"graph", graph.name}, {"error", error.message()}});
-      std::fprintf(stderr, "%s: %s\n", graph.name.c_str(), error.what());
+      std::fprintf(stderr, "%s %s\n", toned(Tone::bad, graph.name + ":", stderr).c_str(), error.what());
       code = failed;
     }
     flush_stdout();

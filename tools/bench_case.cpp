@@ -61,11 +61,13 @@ void count_instructions(BenchResult& result, const ir::Graph& graph, const Bindi
 }  // namespace
 
 BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const BackendPointer& backend,
-                       const Options& options, const BenchSettings& settings) {
+                       const Options& options, const BenchSettings& settings,
+                       const std::function<void(const char*)>& say) {
   BenchResult result;
   result.graph = graph.name;
   result.bytes = src::unavoidable_bytes(graph, bindings);
   result.flops = src::contraction_flops(graph, bindings);
+  say("building");
   count_instructions(result, graph, bindings, backend, options);
   const BenchData data = random_data(graph, bindings, backend, options);
   const auto begin = std::chrono::steady_clock::now();
@@ -76,7 +78,9 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   const auto run = [&](const Executable& executable) {
     executable.run_async(data.inputs, data.outputs, nullptr, bindings);
   };
+  if (settings.check) say("checking");
   if (settings.check) check(result, graph, bindings, *backend, data, [&] { run(fused); });
+  say("timing");
   result.unwritten = unwritten_elements(*backend, data.outputs, [&] { run(fused); });
   if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
@@ -89,10 +93,12 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   result.copied_by_kernel = copied.by_kernel;
   result.copy = copied.faster;
   if (settings.unfused) {
+    say("building without fusion");
     Options apart = options;
     apart.fuse = false;
     const Executable unfused = prepared(graph, bindings, backend, apart);
     result.unfused_kernels = unfused.stats().kernels;
+    say("timing without fusion");
     result.unfused = time([&] { run(unfused); });
   }
   return result;

@@ -1,6 +1,7 @@
 // One graph's times on one target, beside a copy of as many bytes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -43,9 +44,9 @@ struct BenchResult {
   bool right() const { return unwritten == 0 && equal; }
 };
 
-/// Error: whatever compiling and running may throw.
+/// `say` is told what is done, before each part that may take long. Error: whatever compiling and running may throw.
 BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings,
                        const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
-                       const BenchSettings& settings);
+                       const BenchSettings& settings, const std::function<void(const char*)>& say);
 
 }  // namespace tenon::tools

@@ -10,6 +10,7 @@
 #include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
 #include "tools/command.h"
+#include "tools/progress.h"
 
 namespace tenon::tools {
 namespace {
@@ -156,7 +157,9 @@ int calibrate(const std::string& target, bool json) {
   if (backend->device_name().empty())
     throw Error(ErrorKind::argument, fmt::format("--target {}: there is nothing to measure", target), {},
                 "use --target cpu, cuda or auto");
-  const ir::CostModel assumed = src::assumed_cost_model(backend->target()), cost = Calibration(backend, options).run();
+  const ir::CostModel assumed = src::assumed_cost_model(backend->target());
+  const ir::CostModel cost =
+      waiting("measuring " + backend->device_name(), [&] { return Calibration(backend, options).run(); });
   src::keep_cost_model(*backend, options, cost);
   nlohmann::ordered_json document{{"device", cost.device}};
   std::string text = fmt::format("{}\n{:<20} {:>14} {:>14}\n", cost.device, "", "here", assumed.device);

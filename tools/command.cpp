@@ -14,6 +14,7 @@
 #include "runtime/disk_cache.h"
 #include "src/api/write_file.h"
 #include "src/driver/switches.h"
+#include "tools/terminal.h"
 
 namespace tenon::tools {
 
@@ -126,8 +127,8 @@ void warn_of_cache(const Options& options) {
   const auto stats =
       runtime::DiskCache({.folder = options.cache_dir, .max_bytes = options.cache_bytes, .log = {}}).stats();
   if (stats.state == runtime::DiskCacheState::usable) return;
-  std::fprintf(stderr, "tenon: warning: compiled kernels are not kept in %s: %s\n", stats.folder.c_str(),
-               stats.reason.c_str());
+  std::fprintf(stderr, "%s compiled kernels are not kept in %s: %s\n",
+               toned(Tone::warning, "tenon: warning:", stderr).c_str(), stats.folder.c_str(), stats.reason.c_str());
 }
 
 Bindings assumed_bindings(const ir::Graph& graph, Bindings given) {

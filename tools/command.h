@@ -84,6 +84,7 @@ void add_ops(CLI::App& app, Action& action);
 void add_switches(CLI::App& app, Action& action);
 void add_fmt(CLI::App& app, Action& action);
 void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 void add_cache(CLI::App& app, Action& action);
 void add_version(CLI::App& app, Action& action);

@@ -12,6 +12,7 @@
 #include "src/driver/search.h"
 #include "tenon_build.h"
 #include "tools/command.h"
+#include "tools/terminal.h"
 
 namespace tenon::tools {
 namespace {
@@ -94,10 +95,11 @@ int doctor(bool json) {
   }
   std::string text = fmt::format("tenon {} ({})\n\n", TENON_VERSION, TENON_COMMIT);
   for (const Finding& f : findings) {
-    text += fmt::format("{:<13} {} {}\n", f.what, f.found ? "found:  " : "missing:", f.detail);
+    text += fmt::format("{:<13} {} {}\n", f.what,
+                        f.found ? toned(Tone::good, "found:") + "  " : toned(Tone::warning, "missing:"), f.detail);
     if (!f.remedy.empty()) text += fmt::format("{:<23} {}\n", "", f.remedy);
   }
-  text += "\nenvironment variables\n";
+  text += toned(Tone::heading, "\nenvironment variables\n");
   for (const EnvironmentVariable& v : environment())
     text += fmt::format("  {:<21} {:<12} {}\n", v.name, v.value.empty() ? "(unset)" : v.value, v.doc);
   write_output("-", text);

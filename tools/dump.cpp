@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "codegen/emit/cuda/text/parts.h"
 #include "codegen/kernel/kernel.h"
 #include "ir/fusion/dot.h"
 #include "ir/passes/passes.h"
@@ -25,6 +26,7 @@ struct DumpArguments {
   std::string emit = "plan";
   std::string after;  ///< graph: stop after this pass
   int kernel = -1;
+  bool no_prelude = false;
   std::string output;
 };
 
@@ -110,11 +112,22 @@ std::string dump_members(const DumpArguments& arguments, const codegen::Launch& 
   return text;
 }
 
+// What was generated for this launch alone: the pieces that every kernel may call stand first, with an empty line
+// behind.
+std::string without_prelude(const std::string& text) {
+  for (std::size_t at = text.find("\n\n"); at != std::string::npos; at = text.find("\n\n", at + 1)) {
+    const std::string rest = text.substr(at + 2);
+    if (text.compare(0, at + 1, codegen::cuda::prelude_for(rest)) == 0) return rest;
+  }
+  return text;
+}
+
 // The levels below the plan, for one launch.
 std::string dump_launch(const DumpArguments& arguments, const codegen::Launch& launch,
                         const runtime::Backend& backend) {
   if (arguments.emit == "schedule" || arguments.emit == "kernel") return dump_members(arguments, launch);
   const codegen::Source source = backend.emit(launch);
+  if (arguments.emit == "cuda" && arguments.no_prelude) return without_prelude(source.text);
   if (arguments.emit == "cuda" || arguments.emit == "llvm") return source.text;
   if (arguments.emit == "ptx" || arguments.emit == "asm") return backend.disassemble(source);
   const runtime::Binary binary = backend.build(source);
@@ -168,6 +181,8 @@ void check_arguments(const DumpArguments& arguments) {
   if (!arguments.after.empty() && emit != "graph")
     throw Error(ErrorKind::argument, fmt::format("--after {} with --emit {}", arguments.after, emit), {},
                 "use it with --emit graph");
+  if (arguments.no_prelude && emit != "cuda")
+    throw Error(ErrorKind::argument, fmt::format("--no-prelude with --emit {}", emit), {}, "use it with --emit cuda");
   const bool to_stdout = arguments.output.empty() || arguments.output == "-";
   if (emit == "cubin" && to_stdout && isatty(STDOUT_FILENO) != 0)
     throw Error(ErrorKind::argument, "--emit cubin to a terminal", {},
@@ -226,6 +241,8 @@ void add_dump(CLI::App& app, Action& action) {
   command->add_option("--after", arguments->after, "with --emit graph: the graph after this pass");
   command->add_option("--kernel", arguments->kernel, "only this kernel of the plan, from 0")
       ->check(whole_number("--kernel 0"));
+  command->add_flag("--no-prelude", arguments->no_prelude,
+                    "with --emit cuda: without the pieces that kernels share, which stand before each");
   command->add_option("-o,--output", arguments->output, "file to write (default: stdout)");
   command->callback([arguments, &action] { action = [arguments] { return dump(*arguments); }; });
 }

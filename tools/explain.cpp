@@ -12,6 +12,7 @@
 #include "src/driver/pipeline.h"
 #include "src/measure/profile.h"
 #include "tools/command.h"
+#include "tools/progress.h"
 
 namespace tenon::tools {
 namespace {
@@ -68,8 +69,9 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   constexpr std::uint64_t kSeed = 1;
   const Executable executable =
       src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
-  const runtime::Timings timings =
-      src::time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
+  const runtime::Timings timings = waiting(graph.name + ": timing its kernels", [&] {
+    return src::time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
+  });
   std::vector<double> times(plan.groups.size());
   for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.groups.front()] = 1e3 * kernel.times.median;
   return times;

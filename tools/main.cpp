@@ -13,6 +13,7 @@
 #include "tenon/error.h"
 #include "tenon_build.h"
 #include "tools/command.h"
+#include "tools/terminal.h"
 
 namespace {
 
@@ -50,7 +51,8 @@ std::string in_own_words(const std::string& argument) {
 
 int report(const Error& error) {
   const std::string words = in_own_words(error.place().argument);
-  std::fprintf(stderr, "tenon: %s\n%s", error.what(), words.empty() ? "" : ("  here: " + words + "\n").c_str());
+  std::fprintf(stderr, "%s %s\n%s", toned(Tone::bad, "tenon:", stderr).c_str(), error.what(),
+               words.empty() ? "" : ("  here: " + words + "\n").c_str());
   return exit_code(error.kind());
 }
 
@@ -122,7 +124,7 @@ int main(int argc, char** argv) {
       "differ.");
   Action action;
   for (const auto add : {add_dump, add_run, add_explain, add_bench, add_tune, add_sweep, add_calibrate, add_ops,
-                         add_switches, add_fmt, add_doctor, add_cache, add_completion, add_version})
+                         add_switches, add_fmt, add_doctor, add_cache, add_completion, add_man, add_version})
     add(app, action);
   tenon::remove_temporary_on_signals();
   try {

@@ -12,6 +12,7 @@
 #include "src/measure/observe.h"
 #include "src/measure/profile.h"
 #include "tools/command.h"
+#include "tools/progress.h"
 #include "tools/verdict.h"
 
 namespace tenon::tools {
@@ -137,12 +138,12 @@ Json as_json(const std::string& name, const ir::Comparison& c) {
           {"undecided", c.undecided}};
 }
 
-std::string line_of(const std::string& name, const ir::Comparison& c) {
+std::string line_of(const std::string& name, const ir::Comparison& c, bool colour) {
   const std::string found = verdict(c.equal, c.undecided, c.elements);
   const bool said = found.starts_with("UNDECIDED");
   return fmt::format("check {}: {}, worst error {:.2g} of its tolerance, {:.3g} absolute; {} of {} elements differ{}\n",
-                     name, found, c.max_tolerance_ratio, c.max_abs_error, c.mismatches, c.elements,
-                     c.undecided > 0 && !said ? ", undecided " + share_of(c.undecided, c.elements) : "");
+                     name, colour ? toned(found) : found, c.max_tolerance_ratio, c.max_abs_error, c.mismatches,
+                     c.elements, c.undecided > 0 && !said ? ", undecided " + share_of(c.undecided, c.elements) : "");
 }
 
 Files output_files(const RunArguments& arguments, const ir::Graph& written) {
@@ -176,6 +177,7 @@ class Report {
       print(text);
     }
   }
+  bool aside() const { return aside_; }
   void add(const char* key, Json value) { document_[key] = std::move(value); }
   void finish() const {
     if (json_) write_output("-", document_.dump(2) + "\n");
@@ -196,10 +198,11 @@ bool check(Report& report, const ir::Graph& graph, const std::vector<ir::HostArr
            const std::vector<Array>& outputs, const Bindings& bindings) {
   std::vector<ir::HostArray> actual;
   for (const Array& output : outputs) actual.push_back(to_host(output));
-  const auto comparisons = ir::compare_with_interpreter(graph, inputs, actual, bindings);
+  const auto comparisons = waiting(graph.name + ": checking with the interpreter",
+                                   [&] { return ir::compare_with_interpreter(graph, inputs, actual, bindings); });
   Json list = Json::array();
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
-    report.add(line_of(graph.outputs_names[i], comparisons[i]));
+    report.add(line_of(graph.outputs_names[i], comparisons[i], !report.aside()));
     list.push_back(as_json(graph.outputs_names[i], comparisons[i]));
   }
   report.add("check", list);
@@ -218,10 +221,13 @@ int run(const RunArguments& arguments) {
   warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
   options.typical = all_bindings(graph, inputs, bindings);  // planned for the sizes that run
-  const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   std::vector<Array> arrays;
   for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
-  const std::vector<Array> outputs = executable(arrays, bindings);
+  const Executable executable = waiting(graph.name + ": planning", [&] {
+    return src::make_executable(src::plan(graph, *backend, options), backend, options);
+  });
+  const std::vector<Array> outputs =
+      waiting(graph.name + ": building and running", [&] { return executable(arrays, bindings); });
 
   Report report(arguments.json, count_of_dashes(files) > 0 || arguments.trace == "-");
   report.add(fmt::format("ran {} on {}: {}\n", graph.name, executable.target(),
@@ -233,7 +239,8 @@ int run(const RunArguments& arguments) {
   report.add(str(values));
   if (!values.empty()) report.add("summary", as_json(values));
   if (arguments.profile || !arguments.trace.empty()) {
-    const runtime::Profile profile = src::profile(executable, inputs, bindings, options);
+    const runtime::Profile profile = waiting(graph.name + ": timing its kernels",
+                                             [&] { return src::profile(executable, inputs, bindings, options); });
     if (arguments.profile) report.add(profile_table(profile));
     if (arguments.profile) report.add("profile", profile_json(profile));
     if (!arguments.trace.empty()) write_output(arguments.trace, chrome_trace(profile));

@@ -13,6 +13,7 @@
 #include "src/driver/backends.h"
 #include "tenon_build.h"
 #include "tools/command.h"
+#include "tools/progress.h"
 #include "tools/sweep/report.h"
 
 namespace tenon::tools {
@@ -116,6 +117,7 @@ int run_sweep(const SweepArguments& arguments) {
   std::uint64_t next = 0;
   double building = 0, kept = 0;
   const std::size_t batch = kEachThread * std::max(1U, std::thread::hardware_concurrency());
+  Progress progress("drawing graphs");
   while (seconds_since(begin) < arguments.budget && (next < arguments.count || measure.waiting() > 0)) {
     if (measure.waiting() == 0) {
       if (!arguments.output.empty() && seconds_since(begin) > kept + kKeepSeconds) {
@@ -124,16 +126,20 @@ int run_sweep(const SweepArguments& arguments) {
       }
       const auto started = Clock::now();
       const std::size_t some = std::min<std::uint64_t>(batch, arguments.count - next);
+      progress.say(fmt::format("building graphs {} to {} of {}", next + 1, next + some, arguments.count));
       measure.build(recipe.seed, arguments.first + next, some, arguments.draw);
       next += some;
       building += seconds_since(started);
     }
+    progress.say(fmt::format("timing graph {} of {}", rows.size() + 1, arguments.count));
     rows.push_back(measure.next());
+    progress.hide();
     if (!arguments.save.empty()) write_graph(arguments, rows.back().drawn);
     if (!arguments.json) print(sweep::table_row(rows.back()));
     flush_stdout();
     if (rows.back().lost) break;
   }
+  progress.end();
   if (!arguments.output.empty()) write_output(arguments.output, document());
   if (arguments.json) {
     write_output("-", document());

@@ -2,7 +2,6 @@
 #include "src/driver/tune.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdio>
@@ -13,6 +12,8 @@
 #include "tenon_build.h"
 #include "tools/bench_data.h"
 #include "tools/command.h"
+#include "tools/progress.h"
+#include "tools/terminal.h"
 
 namespace tenon::tools {
 namespace {
@@ -22,30 +23,6 @@ using Json = nlohmann::ordered_json;
 struct TuneArguments : TimingArguments {
   double seconds = src::TuneSettings{}.seconds;
   bool again = false;
-};
-
-// A bar on the terminal's last line; nothing where stderr is no terminal.
-class Progress {
- public:
-  explicit Progress(std::string graph) : graph_(std::move(graph)), shown_(isatty(STDERR_FILENO) != 0) {}
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r\033[K");
-  }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void operator()(const std::string& kernel, std::size_t done, std::size_t all) const {
-    if (!shown_) return;
-    constexpr std::size_t kWidth = 30;
-    const std::size_t full = kWidth * done / all;
-    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s %s", std::string(full, '#').c_str(),
-                 std::string(kWidth - full, '.').c_str(), done, all, graph_.c_str(), kernel.c_str());
-    std::fflush(stderr);
-  }
-
- private:
-  const std::string graph_;
-  const bool shown_;
 };
 
 // How near the heuristics' schedules are to the best ones found, in geometric mean and at worst.
@@ -93,7 +70,7 @@ std::string table_row(const std::string& graph, const src::KernelTuning& tuning)
                                  tuning.trials.size(), codegen::print(tuning.trials[tuning.best].schedule));
   if (tuning.best == 0) text += " (the heuristics' choice)";
   if (refused > 0) text += fmt::format("  {} did not compile", refused);
-  if (wrong > 0) text += fmt::format("  {} WRONG", wrong);
+  if (wrong > 0) text += toned(Tone::bad, fmt::format("  {} WRONG", wrong));
   return text + "\n";
 }
 
@@ -101,15 +78,15 @@ std::vector<src::KernelTuning> tune_graph(const ir::Graph& graph, const TuneArgu
                                           const std::shared_ptr<const runtime::Backend>& backend,
                                           const Options& options) {
   const Bindings bindings = complete_bindings(graph, arguments.compile.bindings());
+  Progress progress(graph.name + ": building");
   const BenchData data = random_data(graph, bindings, backend, options);
   const Executable executable = src::make_executable(src::plan(graph, *backend, options), backend, options);
   executable.prepare(bindings);
   const auto tunings = src::open_tunings(options, arguments.again);
-  const Progress progress(graph.name);
   src::TuneSettings settings;
   settings.seconds = arguments.seconds;
   settings.progress = [&](const std::string& kernel, std::size_t done, std::size_t all) {
-    progress(kernel, done, all);
+    progress.say(fmt::format("{} {}", graph.name, kernel), done, all);
   };
   return src::tune(executable.impl(), *executable.impl().record_for(bindings), data.inputs, data.outputs, *tunings,
                    options, settings);
@@ -123,8 +100,8 @@ int tune(const TuneArguments& arguments) {
   Nearness nearness;
   int code = fine;
   if (!arguments.json)
-    print(fmt::format("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel", "before us", "best us",
-                      "share", "tried"));
+    print(toned(Tone::heading, fmt::format("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel",
+                                           "before us", "best us", "share", "tried")));
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
     for (const src::KernelTuning& tuning : tune_graph(graph, arguments, backend, options)) {

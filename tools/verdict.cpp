@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "tools/terminal.h"
+
 namespace tenon::tools {
 
 std::string share_of(std::int64_t part, std::int64_t all) {
@@ -14,6 +16,10 @@ std::string verdict(bool equal, std::int64_t undecided, std::int64_t elements) {
   constexpr std::int64_t kMany = 100;  // one in so many
   if (!equal) return "DIFFERS";
   return undecided > elements / kMany ? "UNDECIDED in " + share_of(undecided, elements) : "ok";
+}
+
+std::string toned(const std::string& verdict) {
+  return toned(verdict == "ok" ? Tone::good : verdict == "DIFFERS" ? Tone::bad : Tone::warning, verdict);
 }
 
 }  // namespace tenon::tools

@@ -13,4 +13,7 @@ std::string share_of(std::int64_t part, std::int64_t all);
 /// element in a hundred on which the interpreter's disturbed runs disagree, so that any value would do, is said first.
 std::string verdict(bool equal, std::int64_t undecided, std::int64_t elements);
 
+/// A verdict in its colour, for a line on stdout.
+std::string toned(const std::string& verdict);
+
 }  // namespace tenon::tools

@@ -6,12 +6,19 @@
 
 #include <map>
 
+#include "ir/text/text.h"
+
 namespace tenon::ir {
 namespace {
 
-std::string label(const Graph& graph, NodeId id) {
-  const Node& node = graph.node(id);
-  return fmt::format("{}\\n{}", name_of(node.op), str(graph.type(node.results[0])));
+// Within the double quotes of DOT.
+std::string quoted(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '"') result += '\\';
+    result += c;
+  }
+  return result;
 }
 
 // Only what stores a value in a group is worth a node there: literals are not drawn.
@@ -19,6 +26,7 @@ bool drawn(const Graph& graph, NodeId id) { return graph.node(id).op != Op::full
 
 // The kernels drawn so far.
 struct Drawing {
+  std::vector<std::string> statements;  // by node: names, constants and axes
   std::string text, edges;
   std::vector<std::string> home;  // by value: the drawn node that stores it
 };
@@ -36,7 +44,9 @@ void draw_group(const Plan& plan, int number, Drawing& drawing) {
   for (NodeId id : group.nodes) {
     if (!drawn(graph, id)) continue;
     const std::string name = fmt::format("k{}_n{}", number, id);
-    drawing.text += fmt::format("    {} [label=\"{}\"];\n", name, label(graph, id));
+    drawing.text +=
+        fmt::format("    {} [label=\"{}\\n{}\"];\n", name, quoted(drawing.statements[static_cast<std::size_t>(id)]),
+                    str(graph.type(graph.node(id).results[0])));
     for (ValueId operand : graph.node(id).operands)
       if (const std::string& from = place(operand); !from.empty())
         drawing.edges += fmt::format("  {} -> {};\n", from, name);
@@ -53,6 +63,7 @@ std::string dot(const Plan& plan) {
   Drawing drawing;
   drawing.text =
       fmt::format("digraph {} {{\n  rankdir=TB; node [shape=box, fontname=\"monospace\", fontsize=10];\n", graph.name);
+  drawing.statements = statements(graph);
   drawing.home.resize(graph.values.size());
   for (ValueId input : graph.inputs) {
     drawing.text += fmt::format("  v{} [label=\"{}\\n{}\", shape=ellipse];\n", input, display_name(graph, input),

@@ -39,6 +39,17 @@ class Printer {
     return std::move(text_);
   }
 
+  std::vector<std::string> statements() const {
+    std::vector<std::string> texts(graph_.nodes.size());
+    for (std::size_t id = 0; id < texts.size(); ++id) {
+      const Node& node = graph_.nodes[id];
+      if (node.op == Op::input || is_inlined(node)) continue;
+      for (ValueId result : node.results) texts[id] += (texts[id].empty() ? "" : ", ") + name(result);
+      texts[id] += " = " + call(node);
+    }
+    return texts;
+  }
+
  private:
   bool is_inlined(const Node& node) const { return inlined_[static_cast<std::size_t>(node.results.front())]; }
   const std::string& name(ValueId value) const { return names_.values[static_cast<std::size_t>(value)]; }
@@ -74,14 +85,19 @@ class Printer {
   }
 
   void statement(const Node& node) {
-    std::string results, arguments;
+    std::string results;
     for (ValueId result : node.results) results += (results.empty() ? "" : ", ") + declaration(result);
+    fmt::format_to(std::back_inserter(text_), "  {} = {}\n", results, call(node));
+  }
+
+  std::string call(const Node& node) const {
+    std::string arguments;
     for (ValueId operand : node.operands) arguments += (arguments.empty() ? "" : ", ") + operand_text(operand);
     for (const AttrSpec& spec : info(node.op).attributes)
       if (const AttrValue* value = node.attrs.find(spec.name))
         fmt::format_to(std::back_inserter(arguments), "{}{}={}", arguments.empty() ? "" : ", ", spec.name,
                        attr_text(node, spec, *value));
-    fmt::format_to(std::back_inserter(text_), "  {} = {}({})\n", results, name_of(node.op), arguments);
+    return fmt::format("{}({})", name_of(node.op), arguments);
   }
 
   std::string operand_text(ValueId operand) const {
@@ -125,5 +141,7 @@ class Printer {
 }  // namespace
 
 std::string print(const Graph& graph) { return Printer(graph).run(); }
+
+std::vector<std::string> statements(const Graph& graph) { return Printer(graph).statements(); }
 
 }  // namespace tenon::ir

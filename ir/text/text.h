@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/graph/graph.h"
 
@@ -12,6 +13,8 @@ namespace tenon::ir {
 Graph parse(std::string_view text, const std::string& file = "");
 /// Writes the graph so that parse gives an equal graph; literals of rank 0 stand inline.
 std::string print(const Graph& graph);
+/// By node its line of that text without types, "v1 = sum(x, axis=-1)"; empty for inputs and literals.
+std::vector<std::string> statements(const Graph& graph);
 
 /// The text form laid out canonically, with its comments, nested calls and blank lines kept: what `tenon fmt` writes.
 /// Throws what parse throws. format(format(t)) == format(t), and parse(format(t)) equals parse(t).

@@ -16,6 +16,27 @@ TEST_F(Cli, DumpShowsEveryLevelThatNeedsNoCompiler) {
   EXPECT_EQ(nlohmann::json::parse(tenon("dump " + gelu() + " --emit json").text)["name"], "gelu");
 }
 
+TEST_F(Cli, DotShowsNamesConstantsAndAxes) {
+  const std::string graph = file("mean.tn",
+                                 "graph mean(x: f32[8, 64]) {\n  total = sum(x, axis=-1)\n  y = mul(total, 0.015625)\n"
+                                 "  return y\n}\n");
+  const std::string text = tenon("dump --emit dot " + graph).text;
+  EXPECT_TRUE(contains(text, "[label=\"total = sum(x, axis=1)\\nf32[8]\"];")) << text;
+  EXPECT_TRUE(contains(text, "[label=\"y = mul(total, 0.015625)\\nf32[8]\"];")) << text;
+}
+
+TEST_F(Cli, TheRateOfAProductIsThatOfItsTypes) {
+  const auto explained = [&](const std::string& dtype, const std::string& target) {
+    const std::string graph = file(dtype + ".tn", "graph g(x: " + dtype + "[1024, 1024], w: " + dtype +
+                                                      "[1024, 1024]) {\n  y = matmul(x, w)\n  return y\n}\n");
+    return tenon("explain --disable split_f32 --target " + target + " " + graph).text;
+  };
+  const std::string bf16 = explained("bf16", "sm_90a"), f32 = explained("f32", "sm_90a");
+  EXPECT_TRUE(contains(bf16, ", 700 TFLOP/s of tensor cores, 35 of plain lanes, overlap")) << bf16;
+  EXPECT_TRUE(contains(bf16, ", 2.15 GFLOP at 700 TFLOP/s of tensor cores\n")) << bf16;
+  EXPECT_TRUE(contains(f32, ", 2.15 GFLOP at 35 TFLOP/s of plain lanes\n")) << f32;
+}
+
 #ifdef TENON_WITH_CPU
 TEST_F(Cli, DumpShowsTheCpuLevels) {
   EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit schedule --target cpu").text, "map_tanh: map"));
@@ -30,6 +51,10 @@ TEST_F(Cli, DumpShowsTheCpuLevels) {
 TEST_F(Cli, CudaLevelsNeedNoGpu) {
   if (!has_nvrtc()) GTEST_SKIP() << "no NVRTC";
   EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit cuda --target sm_80").text, "__global__ void"));
+  const std::string kernel = tenon("dump " + gelu() + " --emit cuda --no-prelude --target sm_80").text;
+  EXPECT_TRUE(kernel.starts_with("extern \"C\" __global__ void")) << kernel;
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit cuda --target sm_80").text, "\n\n" + kernel));
+  EXPECT_TRUE(contains(tenon("dump " + gelu() + " --no-prelude").text, "help: use it with --emit cuda"));
   EXPECT_TRUE(contains(tenon("dump " + gelu() + " --emit ptx --target sm_80").text, ".target sm_80"));
   const Outcome cubin = tenon("dump " + gelu() + " --emit cubin --target sm_90a -o " + path("kernel.cubin"));
   EXPECT_EQ(cubin.code, 0) << cubin.text;

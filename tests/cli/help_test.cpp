@@ -53,6 +53,17 @@ TEST_F(Cli, FilesAreFormattedWhereTheyLie) {
   EXPECT_EQ(tenon("fmt -i - < " + good).code, 2);
 }
 
+TEST_F(Cli, TheManualPageHasEveryCommandAndOption) {
+  const std::string page = tenon("man").text, help = tenon("help").text;
+  for (const char* part :
+       {".TH TENON 1 ", ".SH NAME\ntenon \\- Tenon: operator graphs", ".SS dump FILE\n", ".SS cache verify\n",
+        ".SS ops [NAME…]\n", "\\fB\\-o,\\-\\-output\\fR\n", "Exit codes: 0 fine", "\\fBTENON_THREADS\\fR\n"})
+    EXPECT_TRUE(contains(page, part)) << part;
+  EXPECT_TRUE(contains(help, "man")) << help;
+  if (outcome_of("groff --version 2>/dev/null").code != 0) GTEST_SKIP() << "no groff to read it with";
+  EXPECT_EQ(outcome_of(TENON_CLI " man | groff -k -man -Tutf8 -ww -z 2>&1").text, "");
+}
+
 // As bash asks: the words of the line, and which of them the cursor is at.
 TEST_F(Cli, BashCompletesCommandsAndOptions) {
   const auto completed = [](const std::string& words, int at) {

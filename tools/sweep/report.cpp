@@ -102,7 +102,7 @@ std::string table_row(const Row& row) {
                        fmt::format("{:.0f} ms", row.build_ms), "-", "");
   std::string tail = row.first_choice ? fmt::format(" {:>12.3f}", *row.first_choice) : "";
   if (row.checked)
-    tail += "  " + verdict(row.equal, row.undecided, row.elements);
+    tail += "  " + toned(verdict(row.equal, row.undecided, row.elements));
   else if (!row.equal)
     tail += "  A SCHEDULE DIFFERS";
   if (row.unwritten > 0) tail += fmt::format("  {} ELEMENTS UNWRITTEN", row.unwritten);
