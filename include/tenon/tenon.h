@@ -16,3 +16,4 @@
 #include "tenon/scalar.h"
 #include "tenon/shape.h"
 #include "tenon/summary.h"
+#include "tenon/weights.h"
