@@ -10,6 +10,7 @@
 #include "tenon/error.h"
 #include "tenon/graph.h"
 #include "tenon/index.h"
+#include "tenon/named_arrays.h"
 #include "tenon/npy.h"
 #include "tenon/operand.h"
 #include "tenon/ops.h"
