@@ -14,8 +14,10 @@
 #include "tenon/device.h"
 #include "tenon/device_array.h"
 #include "tenon/graph.h"
+#include "tenon/named_arrays.h"
 #include "tenon/options.h"
 #include "tenon/shape.h"
+#include "tenon/weights.h"
 
 namespace tenon {
 
@@ -59,6 +61,11 @@ struct ExecutableStats {
   int compiles = 0;              ///< of these, compiled: neither in memory nor on disk
   std::int64_t arena_bytes = 0;  ///< intermediates of the last run
   std::int64_t held_bytes = 0;   ///< memory held for intermediates
+  std::int64_t bound_bytes = 0;  ///< of bound inputs, and what was computed of them, that runs read
+};
+
+struct BindOptions {
+  bool strict = false;  ///< a name that is no input's is an Error(argument)
 };
 
 /// A compiled graph. Cheap to copy; all functions may be called from several threads at once.
@@ -100,6 +107,35 @@ class Executable {
   void run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, const Stream& stream,
                  const Bindings& bindings = {}) const;
 
+  /// Both by name: `run({{"x", x}, {"w", w}})["y"]`, in any order, or of a vector of NamedArray. Error(argument) for a
+  /// name that no input has, one that stands twice, and an input that is left out.
+  template <std::size_t N>
+  NamedResults operator()(const NamedArray (&inputs)[N], const Bindings& bindings = {}) const {
+    return run_named(inputs, bindings);
+  }
+  template <NamedArrayRange Range>
+  NamedResults operator()(const Range& inputs, const Bindings& bindings = {}) const {
+    return run_named(inputs, bindings);
+  }
+  /// The same into `results`, whose memory is used again as that of `outputs` above.
+  template <std::size_t N>
+  void run(const NamedArray (&inputs)[N], NamedResults& results, const Bindings& bindings = {}) const {
+    run_named(inputs, results, bindings);
+  }
+  template <NamedArrayRange Range>
+  void run(const Range& inputs, NamedResults& results, const Bindings& bindings = {}) const {
+    run_named(inputs, results, bindings);
+  }
+
+  /// This with some inputs given once, by name: calls of what is returned take the other inputs, in their order. What
+  /// depends on bound inputs alone is computed now where that saves work (`explain` says what), unless
+  /// Options::disable has "hoist". A CPU reads bound arrays where they lie, if they are aligned as Buffer asks for, and
+  /// the result keeps them; else they are copied to the target once. An input of the name h_0_weight takes the array
+  /// h.0.weight too: any character that a name in a graph cannot have may stand for '_'. Other names are ignored. It
+  /// may be repeated, for the inputs that are left. Error(argument) when no name is an input's (with `strict`: when one
+  /// is not), for another dtype or shape, and for an input that the graph updates.
+  Executable bind(const Weights& weights, const BindOptions& options = {}) const;
+
   /// Frees what no run has in hand: the memory of intermediates, recordings, and the kernels of all dimension classes.
   /// Waits for the device. The next run takes memory again, and its kernels from the kernel cache. Without this call
   /// an executable keeps the largest arena of each of the last few streams (ExecutableStats::held_bytes), and the
@@ -120,7 +156,7 @@ class Executable {
   std::vector<KernelInfo> kernels(const Bindings& bindings = {}) const;
 
   std::string plan() const;     ///< the plan as text
-  std::string explain() const;  ///< why operators were not fused
+  std::string explain() const;  ///< why operators were not fused, and what `bind` computed
   std::string target() const;   ///< "sm_90a", "cpu"
   ExecutableStats stats() const;
 
@@ -129,6 +165,9 @@ class Executable {
   const Impl& impl() const { return *impl_; }
 
  private:
+  NamedResults run_named(std::span<const NamedArray> inputs, const Bindings& bindings) const;
+  void run_named(std::span<const NamedArray> inputs, NamedResults& results, const Bindings& bindings) const;
+
   std::shared_ptr<const Impl> impl_;
 };
 

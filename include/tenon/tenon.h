@@ -14,6 +14,7 @@
 #include "tenon/graph.h"
 #include "tenon/index.h"
 #include "tenon/measure.h"
+#include "tenon/named_arrays.h"
 #include "tenon/npy.h"
 #include "tenon/operand.h"
 #include "tenon/ops.h"
@@ -22,3 +23,4 @@
 #include "tenon/shape.h"
 #include "tenon/summary.h"
 #include "tenon/times.h"
+#include "tenon/weights.h"

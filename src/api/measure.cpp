@@ -24,7 +24,7 @@ struct Operands {
 Operands operands_of(const Executable& executable, const DeviceArrayRefs& inputs, const Bindings& bindings) {
   const Executable::Impl& impl = executable.impl();
   const ir::Graph& graph = impl.plan.graph;
-  src::check_inputs(graph, inputs, *impl.backend);
+  src::check_inputs(impl, inputs);
   Operands operands;
   operands.inputs = buffers_of(inputs);
   for (const int updated : graph.updates)
@@ -35,7 +35,7 @@ Operands operands_of(const Executable& executable, const DeviceArrayRefs& inputs
     }
   std::vector<std::vector<std::int64_t>> shapes;
   for (std::size_t i = 0; i < inputs.size(); ++i) shapes.push_back(inputs[i].shape());
-  operands.bindings = ir::bind_symbols(graph, shapes, bindings);
+  operands.bindings = ir::bind_symbols(graph, impl.with_bound(shapes), bindings);
   const Device device = src::device_of(impl);
   const auto output_shapes = executable.output_shapes(shapes, bindings);
   for (std::size_t i = 0; i < output_shapes.size(); ++i) {

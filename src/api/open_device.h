@@ -35,8 +35,8 @@ inline const runtime::Backend& backend_of(const Device& device) { return *device
 /// The device of an executable, with default options.
 Device device_of(const Executable::Impl& impl);
 
-/// Error(argument) unless these are as many as the graph has, all of the backend's device.
-void check_inputs(const ir::Graph& graph, const DeviceArrayRefs& inputs, const runtime::Backend& backend);
+/// Error(argument) unless these are as many as the graph has that are not bound, all of the executable's device.
+void check_inputs(const Executable::Impl& impl, const DeviceArrayRefs& inputs);
 /// Error(argument) unless the stream is of the backend's device.
 void check_stream(const Stream& stream, const runtime::Backend& backend);
 

@@ -8,17 +8,18 @@
 namespace tenon {
 namespace src {
 
-void check_inputs(const ir::Graph& graph, const DeviceArrayRefs& inputs, const runtime::Backend& backend) {
-  if (inputs.size() != graph.inputs.size())
+void check_inputs(const Executable::Impl& impl, const DeviceArrayRefs& inputs) {
+  const ir::Graph& graph = impl.plan.graph;
+  if (inputs.size() != impl.free_inputs())
     throw Error(ErrorKind::argument,
-                fmt::format("graph '{}' takes {} inputs, {} given", graph.name, graph.inputs.size(), inputs.size()), {},
+                fmt::format("graph '{}' takes {} inputs, {} given", graph.name, impl.free_inputs(), inputs.size()), {},
                 "give one array for each input, in the graph's order");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Device device = inputs[i].device();
-    if (!device.impl()->same_place(backend))
+    if (!device.impl()->same_place(*impl.backend))
       throw Error(ErrorKind::argument,
                   fmt::format("input '{}' is on {}, graph '{}' is compiled for {}", graph.value(graph.inputs[i]).name,
-                              device.name(), graph.name, backend.device_name()),
+                              device.name(), graph.name, impl.backend->device_name()),
                   {}, "compile for the arrays' device: compile(graph, device)");
   }
 }
@@ -73,7 +74,7 @@ void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffe
 
 void Executable::run_async(const DeviceArrayRefs& inputs, std::vector<DeviceArray>& outputs, const Stream& stream,
                            const Bindings& bindings) const {
-  src::check_inputs(impl_->plan.graph, inputs, *impl_->backend);
+  src::check_inputs(*impl_, inputs);
   src::check_stream(stream, *impl_->backend);
   const runtime::NvtxRange range(impl_->nvtx, impl_->plan.graph.name);
   const std::vector<Buffer> from = buffers_of(inputs);
