@@ -1,7 +1,9 @@
 // Plan, lower, emit, run on the host, compare.
 #include "tests/codegen/cuda_numerics.h"
 
+#include <algorithm>
 #include <cmath>
+#include <list>
 #include <random>
 #include <set>
 
@@ -11,6 +13,7 @@
 #include "ir/text/text.h"
 #include "tests/codegen/text_checks.h"
 #include "tests/harness/cuda_on_host.h"
+#include "tests/harness/fenced.h"
 #include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
@@ -93,9 +96,14 @@ CudaKernel expect_right(const std::string& text, const Bindings& bindings, const
     outputs.push_back(ir::make_array(plan.graph.type(output).dtype, concrete(plan.graph.type(output))));
     for (std::byte& byte : outputs.back().bytes) byte = std::byte{0x7f};  // a missing store shows
   }
+  std::list<test::Fenced> memory;
   for (auto* arrays : {&inputs, &outputs})
-    for (ir::HostArray& array : *arrays) pointers.push_back(array.bytes.data());
+    for (ir::HostArray& array : *arrays)
+      pointers.push_back(memory.emplace_back(std::span(array.bytes.data(), array.bytes.size())).data());
   test::run_cuda_on_host(run.source, pointers, bindings);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    std::copy_n(static_cast<const std::byte*>(pointers[inputs.size() + i]), outputs[i].bytes.size(),
+                outputs[i].bytes.data());
   const auto comparisons = ir::compare_with_interpreter(run.written, inputs, outputs, bindings);
   for (std::size_t i = 0; i < comparisons.size(); ++i)
     EXPECT_TRUE(comparisons[i].equal) << "result " << i << ": " << comparisons[i].mismatches << " of "

@@ -92,6 +92,9 @@ void emit_fill(Writer& out, const Tiling& tiling, InstrId load) {
       transposed_vector(tiling.kernel, tiling.kernel.instr(load).access, tiling.row_axis, tiling.schedule.tile->vector);
   out.open(fmt::format("fill_tile{}, [&](int row, int column) {{", walk(tiling, fmt::format("t{}", load), vector)));
   define_point(out, tiling);
+  if (tiling.shifts_stores)  // the first tile begins before the operand
+    out.line(fmt::format("if ({} < 0) return {}{{}};", tiling.column(),
+                         pack_type(stored_dtype(tiling.kernel, tiling.kernel.instr(load).access), vector)));
   out.line(fmt::format("return {};",
                        vector_load(tiling.kernel, load, {.axis = tiling.row_axis, .vector = vector},
                                    names_of(tiling.kernel), map_points(tiling.kernel, tiling.schedule).cache)));
