@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly build=build/default
 readonly log=build/bootstrap.log
 readonly packages=(g++ cmake ninja-build llvm-19-dev libfmt-dev nlohmann-json3-dev libcli11-dev libgtest-dev
-                   libxxhash-dev libtbb-dev libsleef-dev)
+                   libxxhash-dev libtbb-dev libsleef-dev libzip-dev)
 
 say() { printf -- '-- %s\n' "$*"; }
 die() { printf 'bootstrap.sh: %s\n' "$*" >&2; exit 1; }

@@ -44,5 +44,6 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/TenonConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/package/TenonConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/TenonConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/package/TenonConfig.cmake ${PROJECT_BINARY_DIR}/package/TenonConfigVersion.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindSleef.cmake DESTINATION ${package_dir})
+              ${PROJECT_SOURCE_DIR}/cmake/FindSleef.cmake ${PROJECT_SOURCE_DIR}/cmake/FindLibzip.cmake
+        DESTINATION ${package_dir})
 install(EXPORT TenonTargets NAMESPACE Tenon:: DESTINATION ${package_dir})

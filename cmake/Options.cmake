@@ -5,6 +5,7 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 
 option(TENON_CPU "Build the CPU target (needs LLVM 19, oneTBB and SLEEF)" ON)
+option(TENON_NPZ "Read and write .npz files (needs libzip)" ON)
 option(TENON_TESTS "Build the tests" ${tenon_top_level})
 option(TENON_EXAMPLES "Build the examples" ${tenon_top_level})
 option(TENON_BENCH "Build the benchmark" ${tenon_top_level})

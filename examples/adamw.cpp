@@ -1,10 +1,11 @@
 // Lesson 8: state, and the caller's own buffers. One AdamW step (Loshchilov and Hutter, 2019) reads four arrays and
-// updates three of them in place, in one kernel. run() works on memory that the caller owns: host memory here, device
-// memory and a stream on a GPU (run_async).
+// updates three of them in place, in one kernel. run() works on memory that the caller owns, on the device that the
+// command names: "cpu" unless told otherwise, or "cuda".
 #include "check.h"
 #include "tenon/tenon.h"
 
-int main() {
+int main(int argc, char** argv) {
+  const tenon::Device device(argc > 1 ? argv[1] : "cpu");  // or "cuda"
   constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kRate = 1e-3, kDecay = 0.01, kEps = 1e-8;
   tenon::Graph g("adamw");
   const tenon::Dim n = g.dim("n", {.min = 1});
@@ -15,14 +16,15 @@ int main() {
   g.update(param, param - kRate * (m_next / (sqrt(v_next) + kEps) + kDecay * param));
   g.update(m, m_next);
   g.update(v, v_next);
-  const tenon::Executable step = tenon::compile(g, "cpu");
+  const tenon::Executable step = tenon::compile(g, device);
 
   // Buffers are aligned to 16 bytes, dense, and do not overlap; shapes bind the symbols.
   constexpr std::int64_t kCount = 10007;
-  std::vector<tenon::Array> arrays;
+  std::vector<tenon::DeviceArray> arrays;
   for (std::int64_t i = 0; i < 4; ++i)  // v starts at zero
-    arrays.push_back(i < 3 ? tenon::Array::normal({kCount}, i) : tenon::Array::zeros({kCount}));
-  const auto p = arrays[0].to_doubles(), d = arrays[1].to_doubles(), m0 = arrays[2].to_doubles();
+    arrays.push_back(i < 3 ? device.array(tenon::Array::normal({kCount}, i)) : device.zeros({kCount}));
+  const auto values = [&](std::size_t i) { return arrays[i].to_host().to_doubles(); };
+  const auto p = values(0), d = values(1), m0 = values(2);
   const std::vector<tenon::Buffer> buffers = buffers_of(arrays);
   step.run(buffers, {});
 
@@ -32,9 +34,8 @@ int main() {
     expected_v.push_back((1 - kBeta2) * d[i] * d[i]);
     expected_param.push_back(p[i] - kRate * (expected_m[i] / (std::sqrt(expected_v[i]) + kEps) + kDecay * p[i]));
   }
-  bool right = close("param", arrays[0].to_doubles(), expected_param, 1e-4) &&
-               close("m", arrays[2].to_doubles(), expected_m, 1e-6) &&
-               close("v", arrays[3].to_doubles(), expected_v, 1e-6);
+  bool right = close("param", values(0), expected_param, 1e-4) && close("m", values(2), expected_m, 1e-6) &&
+               close("v", values(3), expected_v, 1e-6);
   for (const tenon::UpdateInfo& update : step.updates({{"n", kCount}})) right = right && update.copied.empty();
   return right && step.stats().kernels == 1 ? 0 : 1;
 }

@@ -25,7 +25,8 @@ std::vector<double> blurred(const std::vector<double>& picture) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const tenon::Device device(argc > 1 ? argv[1] : "cpu");  // or "cuda"
   using tenon::DType, tenon::Range;
   tenon::Graph g("blur");
   const tenon::Dim height = g.dim("height", {.min = 1}), width = g.dim("width", {.min = 1});
@@ -40,18 +41,22 @@ int main() {
       sum = &row == rows && &column == columns ? neighbour : sum + neighbour;
     }
   g.output("blurred", cast(floor_div(sum + 4, 9), DType::u8));
-  const tenon::Executable filter = tenon::compile(g, "cpu");
+  const tenon::Executable filter = tenon::compile(g, device);
 
   const std::vector<std::int64_t> shape{kHeight, kWidth, kColours};
-  tenon::Array frame = tenon::Array::zeros(shape, DType::u8), result = frame;
-  const tenon::Buffer inputs[] = {buffer_of(frame)}, outputs[] = {buffer_of(result)};
+  tenon::Array frame = tenon::Array::zeros(shape, DType::u8), result;
+  tenon::DeviceArray from = device.empty(shape, DType::u8);
+  const tenon::DeviceArray to = device.empty(shape, DType::u8);
+  const tenon::Buffer inputs[] = {buffer_of(from)}, outputs[] = {buffer_of(to)};
   bool right = true;
   long in_loop = 0;
   for (int number = 0; number < 10 && right; ++number) {
     for (std::size_t i = 0; std::uint8_t& byte : frame.data<std::uint8_t>())
       byte = static_cast<std::uint8_t>((++i * 2654435761U + static_cast<unsigned>(number) * 97U) >> 11);
     const long before = allocations;
+    from.copy_from(frame);
     filter.run(inputs, outputs);
+    to.copy_to(result);
     if (number > 0) in_loop += allocations - before;
     right = close("blurred", result.to_doubles(), blurred(frame.to_doubles()), 0);
   }

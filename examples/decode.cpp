@@ -1,7 +1,5 @@
 // Lesson 11: a cache that grows. A decoder attends to the keys and values of all tokens so far. Each step writes its
 // own at the next position of a cache that the caller owns: the graph updates the cache, and masks what lies beyond.
-#include <algorithm>
-
 #include "allocations.h"
 #include "check.h"
 #include "tenon/tenon.h"
@@ -12,7 +10,8 @@ constexpr std::int64_t kHeads = 2, kDepth = 16, kMost = 64, kTokens = 40;
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const tenon::Device device(argc > 1 ? argv[1] : "cpu");  // or "cuda"
   using tenon::DType;
   tenon::Graph g("decode");
   const tenon::Tensor q = g.input("q", DType::f32, {kHeads, 1, kDepth}),
@@ -28,27 +27,27 @@ int main() {
   g.update(keys, all_keys);
   g.update(values, all_values);
   g.output("y", matmul(softmax(scores), all_values));
-  const tenon::Executable step = tenon::compile(g, "cpu");
+  const tenon::Executable step = tenon::compile(g, device);
 
-  tenon::Array cache[] = {tenon::Array::zeros({kHeads, kMost, kDepth}), tenon::Array::zeros({kHeads, kMost, kDepth})};
-  tenon::Array token[3], at = tenon::Array::from(std::vector<std::int64_t>{0}, {});
-  tenon::Array y = tenon::Array::zeros({kHeads, 1, kDepth});
-  for (tenon::Array& part : token) part = tenon::Array::zeros({kHeads, 1, kDepth});
-  const tenon::Buffer inputs[] = {buffer_of(token[0]), buffer_of(token[1]), buffer_of(token[2]),
-                                  buffer_of(at),       buffer_of(cache[0]), buffer_of(cache[1])};
-  const tenon::Buffer outputs[] = {buffer_of(y)};
+  std::vector<tenon::DeviceArray> state;  // q, k, v of a token, its position, the caches
+  for (int part = 0; part < 3; ++part) state.push_back(device.empty({kHeads, 1, kDepth}));
+  state.push_back(device.empty({}, DType::i64));
+  for (int part = 0; part < 2; ++part) state.push_back(device.zeros({kHeads, kMost, kDepth}));
+  const tenon::DeviceArray y = device.empty({kHeads, 1, kDepth});
+  const std::vector<tenon::Buffer> inputs = buffers_of(state), outputs = {buffer_of(y)};
+  tenon::Array token[3], result;
 
   std::vector<std::vector<double>> past_k, past_v;  // by token
   bool right = true;
   long in_loop = 0;
   for (std::int64_t t = 0; t < kTokens && right; ++t) {
-    for (int part = 0; part < 3; ++part) {
-      const tenon::Array fresh = tenon::Array::normal({kHeads, 1, kDepth}, 3 * t + part);
-      std::ranges::copy(fresh.data<float>(), token[part].data<float>().begin());
-    }
-    at.data<std::int64_t>()[0] = t;
+    for (int part = 0; part < 3; ++part) token[part] = tenon::Array::normal({kHeads, 1, kDepth}, 3 * t + part);
+    const tenon::Array at = tenon::Array::from(&t, {});
     const long before = allocations;
+    for (std::size_t part = 0; part < 3; ++part) state[part].copy_from(token[part]);
+    state[3].copy_from(at);
     step.run(inputs, outputs);
+    y.copy_to(result);
     if (t > 0) in_loop += allocations - before;
 
     past_k.push_back(token[1].to_doubles());
@@ -68,7 +67,7 @@ int main() {
       }
       for (std::size_t d = 0; d < kDepth; ++d) expected[head * kDepth + d] /= sum;
     }
-    right = close("y", y.to_doubles(), expected, 1e-4);
+    right = close("y", result.to_doubles(), expected, 1e-4);
   }
   std::printf("allocations in %ld steps: %ld\n", static_cast<long>(kTokens - 1), in_loop);
   for (const tenon::UpdateInfo& update : step.updates())

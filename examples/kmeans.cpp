@@ -32,7 +32,8 @@ std::vector<double> moved(const std::vector<double>& points, const std::vector<d
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  const tenon::Device device(argc > 1 ? argv[1] : "cpu");  // or "cuda"
   tenon::Graph g("kmeans");
   const tenon::Dim n = g.dim("n", {.min = 1});
   const tenon::Tensor points = g.input("points", tenon::DType::f32, {n, kDepth});
@@ -43,19 +44,20 @@ int main() {
   const tenon::Tensor counts = maximum(sum(members, 0), 1.0);
   g.update(centres, tenon::einsum("nc,nd->cd", {members, points}) / counts[{tenon::Range{}, tenon::newaxis}]);
   g.output("labels", labels);
-  const tenon::Executable step = tenon::compile(g, "cpu");
+  const tenon::Executable step = tenon::compile(g, device);
 
   const tenon::Array data = tenon::Array::normal({kPoints, kDepth}, 1);
-  tenon::Array state = tenon::Array::normal({kCentres, kDepth}, 2);
-  tenon::Array nearest = tenon::Array::zeros({kPoints}, tenon::DType::i64);
-  std::vector<double> expected = state.to_doubles();
+  const tenon::Array first = tenon::Array::normal({kCentres, kDepth}, 2);
+  std::vector<double> expected = first.to_doubles();
   for (int i = 0; i < 20; ++i) expected = moved(data.to_doubles(), expected);
 
-  const tenon::Buffer inputs[] = {buffer_of(data), buffer_of(state)}, outputs[] = {buffer_of(nearest)};
+  const tenon::DeviceArray cloud = device.array(data), state = device.array(first);
+  const tenon::DeviceArray nearest = device.empty({kPoints}, tenon::DType::i64);
+  const tenon::Buffer inputs[] = {buffer_of(cloud), buffer_of(state)}, outputs[] = {buffer_of(nearest)};
   step.run(inputs, outputs);  // compiled here, and its memory taken
   const long before = allocations;
   for (int i = 1; i < 20; ++i) step.run(inputs, outputs);
   const long in_loop = allocations - before;
   std::printf("allocations in 19 steps: %ld\n", in_loop);
-  return close("centres", state.to_doubles(), expected, 1e-4) && in_loop == 0 ? 0 : 1;
+  return close("centres", state.to_host().to_doubles(), expected, 1e-4) && in_loop == 0 ? 0 : 1;
 }

@@ -56,16 +56,19 @@ struct LaunchCall {
   std::span<const std::int64_t> dims;
 };
 
-/// The time between two points of a stream's work by the target's own clock: CUDA events, or the host's on the CPU.
-class Timer {
+/// A point in a stream's work, by the target's own clock: a CUDA event; on the CPU, whose work is done when a call
+/// returns, a time of the host's. Before it is recorded it counts as reached.
+class Event {
  public:
-  virtual ~Timer() = default;
-  virtual void begin(void* stream) = 0;
-  virtual void end(void* stream) = 0;
-  /// From the begin to the end, for which this waits.
-  virtual double milliseconds() = 0;
-  /// From the begin of `first`, a timer of the same backend, to this one's. Both have ended.
-  virtual double milliseconds_after(const Timer& first) = 0;
+  virtual ~Event() = default;
+  /// Behind all that is on the stream now; an earlier point is forgotten.
+  virtual void record(void* stream) = 0;
+  virtual void wait() const = 0;
+  virtual bool reached() const = 0;
+  /// What is put on `stream` from now on waits for the point.
+  virtual void hold_back(void* stream) const = 0;
+  /// From `begin`, an event of the same backend, to this one, for both of which it waits. Both are recorded.
+  virtual double milliseconds_since(const Event& begin) const = 0;
 };
 
 /// Work that was recorded once and is repeated with one call (a CUDA graph). One call at a time.
@@ -111,7 +114,12 @@ class Backend {
   /// kept it does nothing.
   virtual void forget_kept(void*) const {}
 
-  virtual std::unique_ptr<Timer> timer() const = 0;
+  virtual std::unique_ptr<Event> make_event() const = 0;
+  /// A stream that does not wait for others. It ends with the pointer: the work on it then ends by itself. Null on a
+  /// target without streams.
+  virtual std::shared_ptr<void> make_stream() const { return nullptr; }
+  /// Which device of its kind it is.
+  virtual int ordinal() const { return 0; }
 
   /// Keeps what `work` puts on the stream that it is given, instead of doing it. Null where the target cannot.
   virtual std::unique_ptr<Recording> record(const std::function<void(void* stream)>&) const { return nullptr; }

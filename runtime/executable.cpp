@@ -7,6 +7,7 @@
 
 #include "codegen/lower/alike.h"
 #include "ir/graph/host_memory.h"
+#include "ir/graph/sizes.h"
 #include "ir/interpret/interpret.h"
 #include "runtime/overlap.h"
 #include "runtime/parallel.h"
@@ -86,27 +87,14 @@ std::vector<int> same_places(std::vector<int> some, const std::vector<int>& from
   return some;
 }
 
-void* resolve(const PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
-              const Workspace& workspace) {
-  const auto within = [&](void* memory) {  // there is none when every intermediate is empty
-    return memory == nullptr ? nullptr : static_cast<std::byte*>(memory) + source.at;
-  };
-  switch (source.kind) {
-    case PointerSource::Kind::input: return inputs[static_cast<std::size_t>(source.at)].data;
-    case PointerSource::Kind::output: return outputs[static_cast<std::size_t>(source.at)].data;
-    case PointerSource::Kind::arena: return within(workspace.arena());
-    case PointerSource::Kind::zeroed: return within(workspace.zeroed());
-  }
-  return nullptr;
-}
-
 FunctionCall call_of(const codegen::LaunchRule& rule, const PreparedFunction& prepared, bool early) {
   return {prepared.grid, rule.block, rule.shared_bytes, early, prepared.tensor_maps};
 }
 
+// Behind the shapes of the buffers may be those of bound inputs, which are always the same.
 bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span<const Buffer> buffers) {
-  return std::equal(shapes.begin(), shapes.end(), buffers.begin(), buffers.end(),
-                    [](const auto& shape, const Buffer& buffer) { return shape == buffer.shape; });
+  return std::equal(buffers.begin(), buffers.end(), shapes.begin(),
+                    [](const Buffer& buffer, const auto& shape) { return shape == buffer.shape; });
 }
 
 }  // namespace
@@ -114,12 +102,54 @@ bool same_shapes(const std::vector<std::vector<std::int64_t>>& shapes, std::span
 }  // namespace runtime
 
 Executable::Impl::Impl(ir::Plan the_plan, std::shared_ptr<const runtime::Backend> the_backend,
-                       runtime::BuildGroups build)
+                       runtime::BuildGroups build, runtime::Bound the_bound)
     : plan(std::move(the_plan)),
       own_outputs(ir::own_outputs(plan.graph)),
       backend(std::move(the_backend)),
       build_groups(std::move(build)),
+      bound(std::move(the_bound)),
       arenas(*backend) {}
+
+void* Executable::Impl::resolve(const runtime::PointerSource& source, std::span<const Buffer> inputs,
+                                std::span<const Buffer> outputs, const runtime::Workspace& workspace) const {
+  using Kind = runtime::PointerSource::Kind;
+  const auto at = static_cast<std::size_t>(source.at);
+  const auto within = [&](void* memory) {  // there is none when every intermediate is empty
+    return memory == nullptr ? nullptr : static_cast<std::byte*>(memory) + source.at;
+  };
+  switch (source.kind) {
+    case Kind::input: return at < inputs.size() ? inputs[at].data : bound.buffers[at - inputs.size()].data;
+    case Kind::output: return outputs[at].data;
+    case Kind::arena: return within(workspace.arena());
+    case Kind::zeroed: return within(workspace.zeroed());
+  }
+  return nullptr;
+}
+
+std::vector<std::vector<std::int64_t>> Executable::Impl::with_bound(
+    std::vector<std::vector<std::int64_t>> input_shapes) const {
+  for (const Buffer& buffer : bound.buffers) input_shapes.push_back(buffer.shape);
+  return input_shapes;
+}
+
+void Executable::Impl::check_bound(const Bindings& bindings) const {
+  for (std::size_t i = 0; i < bound.buffers.size(); ++i) {
+    const ir::Value& input = plan.graph.value(plan.graph.inputs[free_inputs() + i]);
+    const std::vector<std::int64_t>& shape = bound.buffers[i].shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      if (const std::int64_t extent = input.type.shape[axis].evaluate(bindings); extent != shape[axis])
+        throw Error(ErrorKind::argument,
+                    fmt::format("axis {} of input '{}', which is bound, has {} elements, not {}", axis, input.name,
+                                shape[axis], extent),
+                    {}, "give the symbols the values that its shape says");
+  }
+}
+
+std::int64_t Executable::Impl::bound_bytes() const {
+  std::int64_t bytes = 0;
+  for (const Buffer& buffer : bound.buffers) bytes += ir::byte_count(buffer.dtype, buffer.shape).value_or(0);
+  return bytes;
+}
 
 namespace {
 
@@ -176,6 +206,7 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(const 
     for (const auto& record : records)
       if (record->bindings == bindings) return record;
   }
+  check_bound(bindings);
   const auto record = ir::with_host_memory(fmt::format("the kernels of '{}'", plan.graph.name), [&] {
     return std::make_shared<const runtime::LaunchRecord>(
         runtime::make_record(*backend, plan, build(codegen::specialize(plan, bindings)), bindings));
@@ -200,7 +231,7 @@ std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::record_for(std::s
   }
   std::vector<std::vector<std::int64_t>> shapes;
   for (const Buffer& input : inputs) shapes.push_back(input.shape);
-  return record_for(ir::bind_symbols(plan.graph, shapes, bindings));
+  return record_for(ir::bind_symbols(plan.graph, with_bound(std::move(shapes)), bindings));
 }
 
 std::shared_ptr<const runtime::LaunchRecord> Executable::Impl::tuned(
@@ -245,7 +276,7 @@ void Executable::Impl::launch_kernel(const runtime::PreparedLaunch& launch, std:
   const runtime::NvtxRange range(nvtx, launch.built->source.entry);
   runtime::SmallArray<void*> pointers(launch.pointers.size());
   for (std::size_t i = 0; i < pointers.size(); ++i)
-    pointers[i] = runtime::resolve(launch.pointers[i], inputs, outputs, workspace);
+    pointers[i] = resolve(launch.pointers[i], inputs, outputs, workspace);
   runtime::LaunchCall call;
   call.kernel = launch.built->loaded.get();
   call.function = runtime::call_of(launch.built->source.launch, launch.function, launch.early);
@@ -273,9 +304,8 @@ void Executable::Impl::put(const runtime::LaunchRecord& record, std::span<const 
   for (const runtime::PreparedLaunch& launch : record.launches)
     launch_kernel(launch, inputs, outputs, workspace, stream);
   for (const runtime::PreparedCopy& copy : record.copies)
-    backend->copy(runtime::resolve(copy.to, inputs, outputs, workspace),
-                  runtime::resolve(copy.from, inputs, outputs, workspace), static_cast<std::size_t>(copy.bytes),
-                  stream);
+    backend->copy(resolve(copy.to, inputs, outputs, workspace), resolve(copy.from, inputs, outputs, workspace),
+                  static_cast<std::size_t>(copy.bytes), stream);
 }
 
 namespace {
@@ -335,7 +365,7 @@ void Executable::Impl::start(std::shared_ptr<const runtime::LaunchRecord> record
 void Executable::run_async(std::span<const Buffer> inputs, std::span<const Buffer> outputs, void* stream,
                            const Bindings& bindings) const {
   const runtime::NvtxRange range(impl_->nvtx, impl_->plan.graph.name);
-  check_count(inputs.size(), impl_->plan.graph.inputs.size(), "input");
+  check_count(inputs.size(), impl_->free_inputs(), "input");
   check_count(outputs.size(), impl_->own_outputs.size(), "output");
   impl_->start(impl_->admit(inputs, bindings), inputs, outputs, stream);
 }
@@ -355,7 +385,7 @@ void Executable::prepare(const Bindings& bindings) const {
 std::vector<std::vector<std::int64_t>> Executable::output_shapes(
     const std::vector<std::vector<std::int64_t>>& input_shapes, const Bindings& bindings) const {
   const ir::Graph& graph = impl_->plan.graph;
-  const Bindings bound = ir::bind_symbols(graph, input_shapes, bindings);
+  const Bindings bound = ir::bind_symbols(graph, impl_->with_bound(input_shapes), bindings);
   std::vector<std::vector<std::int64_t>> shapes;
   for (const std::size_t output : impl_->own_outputs) {
     shapes.emplace_back();
@@ -372,11 +402,12 @@ ExecutableStats Executable::stats() const {
           impl_->builds,
           impl_->compiles,
           impl_->last_arena_bytes,
-          impl_->arenas.arenas.bytes() + impl_->arenas.zeroed.bytes()};
+          impl_->arenas.arenas.bytes() + impl_->arenas.zeroed.bytes(),
+          impl_->bound_bytes()};
 }
 
 std::string Executable::plan() const { return ir::print(impl_->plan); }
-std::string Executable::explain() const { return ir::explain(impl_->plan); }
+std::string Executable::explain() const { return impl_->bound.computed + ir::explain(impl_->plan); }
 std::string Executable::target() const {
   return impl_->backend->target().kind == codegen::TargetKind::cpu ? "cpu" : impl_->backend->target().arch;
 }

@@ -103,6 +103,16 @@ struct LaunchRecord {
 using Tuner = std::function<void(const Executable::Impl&, const LaunchRecord&, std::span<const Buffer> inputs,
                                  std::span<const Buffer> outputs)>;
 
+/// What an executable was given once: buffers for the last inputs of its plan's graph, which callers do not give.
+struct Bound {
+  std::vector<Buffer> buffers;
+  std::vector<std::shared_ptr<const void>> memory;  ///< what keeps each buffer's data
+  std::string computed;                             ///< what was computed of bound inputs, as text for people
+};
+
+/// Makes the executable for which some more inputs are bound.
+using Binder = std::function<Executable(const Executable::Impl&, const Weights&, const BindOptions&)>;
+
 /// Memory for intermediates, kept between runs. One arena for each run in flight: runs on the same stream share one,
 /// since the stream orders them. A larger one replaces the idle ones of its stream, and of other streams' at most
 /// kMostIdle stay. A pool may be of zeroed memory: it is 0 when it is first taken, and each run leaves it so.
@@ -171,7 +181,20 @@ class Workspace {
 namespace tenon {
 
 struct Executable::Impl {
-  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::BuildGroups build_groups);
+  Impl(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, runtime::BuildGroups build_groups,
+       runtime::Bound bound = {});
+
+  /// How many inputs callers give: the first ones of the plan's graph.
+  std::size_t free_inputs() const { return plan.graph.inputs.size() - bound.buffers.size(); }
+  /// The given inputs' shapes and those of the bound ones behind them.
+  std::vector<std::vector<std::int64_t>> with_bound(std::vector<std::vector<std::int64_t>> input_shapes) const;
+
+  /// The address of an argument: of a bound input its own, whatever the caller gives.
+  void* resolve(const runtime::PointerSource& source, std::span<const Buffer> inputs, std::span<const Buffer> outputs,
+                const runtime::Workspace& workspace) const;
+  /// Error(argument) unless the bound inputs have the shapes that these symbols say.
+  void check_bound(const Bindings& bindings) const;
+  std::int64_t bound_bytes() const;
 
   /// The record for these input shapes, made (and its kernels built) when it is new.
   std::shared_ptr<const runtime::LaunchRecord> record_for(std::span<const Buffer> inputs,
@@ -207,6 +230,8 @@ struct Executable::Impl {
   runtime::Tuner tuner;                 ///< empty: schedules are not searched
   bool replay = false;                  ///< a run is recorded the first time and repeated as one call
   const runtime::Nvtx* nvtx = nullptr;  ///< is told of each run and kernel; null: nobody is
+  runtime::Bound bound;
+  runtime::Binder binder;  ///< empty where the graph is not known, but the plan alone
 
   mutable std::shared_mutex records_mutex;
   mutable std::vector<std::shared_ptr<const runtime::LaunchRecord>> records;  ///< most recent last

@@ -13,20 +13,20 @@ namespace {
 // Nothing waits between the launches; the points in time are read when all have run.
 template <typename LaunchOne>
 std::vector<KernelTimes> one_run(const Backend& backend, const LaunchRecord& record, const LaunchOne& launch_one) {
-  std::vector<std::unique_ptr<Timer>> timers;
-  for (std::size_t i = 0; i < record.launches.size(); ++i) timers.push_back(backend.timer());
+  std::vector<Timer> timers;
+  for (std::size_t i = 0; i < record.launches.size(); ++i) timers.emplace_back(backend);
   for (std::size_t i = 0; i < timers.size(); ++i) {
-    timers[i]->begin(nullptr);
+    timers[i].begin(nullptr);
     launch_one(record.launches[i]);
-    timers[i]->end(nullptr);
+    timers[i].end(nullptr);
   }
   backend.synchronize(nullptr);
   std::vector<KernelTimes> kernels;
   for (std::size_t i = 0; i < timers.size(); ++i) {
     const PreparedLaunch& launch = record.launches[i];
     KernelTimes times{launch.built->source.entry, record.built->launches[launch.planned].groups, {}, 0, 0};
-    times.duration_us = 1e3 * timers[i]->milliseconds();
-    times.begin_us = 1e3 * timers[i]->milliseconds_after(*timers[0]);
+    times.duration_us = 1e3 * timers[i].milliseconds();
+    times.begin_us = 1e3 * timers[i].milliseconds_after(timers[0]);
     kernels.push_back(std::move(times));
   }
   return kernels;

@@ -25,7 +25,7 @@ Times summary(std::vector<double> times) {
 Stopwatch::Stopwatch(const runtime::Backend& backend, double seconds, std::int64_t flush_bytes)
     : backend_(backend), seconds_(seconds), flush_bytes_(flush_bytes), flush_(allocate(backend, flush_bytes)) {}
 
-void Stopwatch::sample(const std::function<void()>& work, runtime::Timer& timer) const {
+void Stopwatch::sample(const std::function<void()>& work, const Timer& timer) const {
   if (flush_bytes_ > 0) backend_.forget_kept(nullptr);
   backend_.fill(flush_.get(), 0, static_cast<std::size_t>(flush_bytes_), nullptr);
   timer.begin(nullptr);
@@ -38,9 +38,9 @@ Times Stopwatch::operator()(const std::function<void()>& work) const { return ta
 std::vector<Times> Stopwatch::taking_turns(const std::vector<std::function<void()>>& works) const {
   using Clock = std::chrono::steady_clock;
   constexpr int kTrials = 3, kFewest = 5, kMost = 1000;
-  const auto timer = backend_.timer();
+  const Timer timer(backend_);
   const auto turn = [&] {
-    for (const auto& work : works) sample(work, *timer);
+    for (const auto& work : works) sample(work, timer);
   };
   turn();  // loads and first touches
   backend_.synchronize(nullptr);
@@ -51,16 +51,16 @@ std::vector<Times> Stopwatch::taking_turns(const std::vector<std::function<void(
   const double turns = seconds_ * static_cast<double>(works.size()) / each;
   const int count = static_cast<int>(std::clamp(turns, double{kFewest}, double{kMost}));
   for (int i = kTrials; i < count / 4; ++i) turn();  // clocks reach what they keep up
-  std::vector<std::vector<std::unique_ptr<runtime::Timer>>> timers(works.size());
+  std::vector<std::vector<Timer>> timers(works.size());
   for (int i = 0; i < count; ++i)
     for (std::size_t work = 0; work < works.size(); ++work) {
-      timers[work].push_back(backend_.timer());
-      sample(works[work], *timers[work].back());
+      timers[work].emplace_back(backend_);
+      sample(works[work], timers[work].back());
     }
   std::vector<Times> all;
   for (const auto& samples : timers) {
     std::vector<double> times;
-    for (const auto& each_timer : samples) times.push_back(each_timer->milliseconds());
+    for (const Timer& each_timer : samples) times.push_back(each_timer.milliseconds());
     all.push_back(summary(std::move(times)));
   }
   return all;

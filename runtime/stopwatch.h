@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "runtime/memory.h"
+#include "runtime/timer.h"
+#include "tenon/times.h"
 
 namespace tenon::runtime {
-
-/// Milliseconds: the median, the 10th and 90th of a hundred, the mean, and the extremes.
-struct Times {
-  double median = 0, p10 = 0, p90 = 0;
-  double mean = 0, min = 0, max = 0;
-  int samples = 0;
-};
 
 class Stopwatch {
  public:
@@ -28,7 +23,7 @@ class Stopwatch {
   std::vector<Times> taking_turns(const std::vector<std::function<void()>>& works) const;
 
  private:
-  void sample(const std::function<void()>& work, runtime::Timer& timer) const;
+  void sample(const std::function<void()>& work, const Timer& timer) const;
 
   const runtime::Backend& backend_;
   double seconds_;

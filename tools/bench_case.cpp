@@ -5,9 +5,9 @@
 
 #include "ir/interpret/interpret.h"
 #include "src/driver/pipeline.h"
+#include "src/measure/copy.h"
+#include "src/measure/work.h"
 #include "tools/bench_data.h"
-#include "tools/copy.h"
-#include "tools/work.h"
 
 namespace tenon::tools {
 namespace {
@@ -65,8 +65,8 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
                        const std::function<void(const char*)>& say) {
   BenchResult result;
   result.graph = graph.name;
-  result.bytes = unavoidable_bytes(graph, bindings);
-  result.flops = contraction_flops(graph, bindings);
+  result.bytes = src::unavoidable_bytes(graph, bindings);
+  result.flops = src::contraction_flops(graph, bindings);
   say("building");
   count_instructions(result, graph, bindings, backend, options);
   const BenchData data = random_data(graph, bindings, backend, options);
@@ -84,11 +84,11 @@ BenchResult bench_case(const ir::Graph& graph, const Bindings& bindings, const B
   result.unwritten = unwritten_elements(*backend, data.outputs, [&] { run(fused); });
   if (!settings.save.empty()) save_data(*backend, data, settings.save, graph.name);
   const Stopwatch time(*backend, settings.seconds, settings.flush_bytes);
-  const Copy copy(result.bytes, backend, options);
+  const src::Copy copy(result.bytes, backend, options);
   std::vector<std::function<void()>> works = copy.works();
   works.push_back([&] { run(fused); });
   const std::vector<Times> times = time.taking_turns(works);
-  const CopyTimes copied{std::span(times).first(2)};
+  const src::CopyTimes copied{std::span(times).first(2)};
   result.times = times[2];
   result.copied_by_kernel = copied.by_kernel;
   result.copy = copied.faster;

@@ -11,7 +11,6 @@
 namespace tenon::tools {
 
 using runtime::Stopwatch;
-using runtime::Times;
 
 struct BenchSettings {
   double seconds = 0.2;                                ///< each measurement
@@ -27,7 +26,7 @@ struct BenchResult {
   int kernels = 0;
   double build_ms = 0;         ///< plan, generate, compile or load from the cache; host's clock
   int compiles = 0;            ///< kernels that no cache had
-  std::int64_t bytes = 0;      ///< unavoidable (tools/work.h)
+  std::int64_t bytes = 0;      ///< unavoidable (src/measure/work.h)
   double flops = 0;            ///< of contractions
   double instructions = 0;     ///< of one lane, as the planner counts them for the fused plan
   double gigaslots_s = 0;      ///< the planner's rate of these (ir::CostModel)

@@ -17,7 +17,6 @@ namespace {
 
 using runtime::Memory;
 using runtime::Stopwatch;
-using runtime::Times;
 using BackendPointer = std::shared_ptr<const runtime::Backend>;
 
 constexpr double kSeconds = 0.1;  // each measurement

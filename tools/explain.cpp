@@ -10,8 +10,8 @@
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
+#include "src/measure/profile.h"
 #include "tools/command.h"
-#include "tools/profile.h"
 #include "tools/progress.h"
 
 namespace tenon::tools {
@@ -70,7 +70,7 @@ std::vector<double> measured_times(const ExplainArguments& arguments, const ir::
   const Executable executable =
       src::make_executable(plan, src::open_backend(arguments.compile.target, options), options);
   const runtime::Timings timings = waiting(graph.name + ": timing its kernels", [&] {
-    return time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
+    return src::time_kernels(executable, random_inputs(graph, bindings, kSeed), bindings, kSeconds);
   });
   std::vector<double> times(plan.groups.size());
   for (const runtime::KernelTimes& kernel : timings.kernels) times[kernel.groups.front()] = 1e3 * kernel.times.median;

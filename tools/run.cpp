@@ -9,10 +9,10 @@
 #include "ir/text/text.h"
 #include "src/api/npy.h"
 #include "src/driver/pipeline.h"
+#include "src/measure/observe.h"
+#include "src/measure/profile.h"
 #include "tools/command.h"
-#include "tools/profile.h"
 #include "tools/progress.h"
-#include "tools/summary.h"
 #include "tools/verdict.h"
 
 namespace tenon::tools {
@@ -107,6 +107,26 @@ void save_inputs(const RunArguments& arguments, const ir::Graph& graph, const st
     write_npy(fmt::format("{}/{}.npy", arguments.save_inputs, graph.value(graph.inputs[i]).name), inputs[i]);
 }
 
+// A number that is none (NaN, infinity) is null.
+Json as_json(const std::vector<ValueSummary>& values) {
+  Json list = Json::array();
+  for (const ValueSummary& value : values) {
+    const Summary& s = value.summary;
+    list.push_back({{"name", value.name},
+                    {"dtype", name_of(value.dtype)},
+                    {"shape", value.shape},
+                    {"min", s.min},
+                    {"max", s.max},
+                    {"mean", s.mean},
+                    {"std", s.standard_deviation},
+                    {"nan", s.nans},
+                    {"inf", s.infinities},
+                    {"zeros", s.zeros},
+                    {"elements", s.elements}});
+  }
+  return list;
+}
+
 Json as_json(const std::string& name, const ir::Comparison& c) {
   return {{"name", name},
           {"equal", c.equal},
@@ -191,7 +211,7 @@ bool check(Report& report, const ir::Graph& graph, const std::vector<ir::HostArr
 
 int run(const RunArguments& arguments) {
   const ir::Graph written = ir::read_file(arguments.compile.file);
-  const Observed observed = observe(written, arguments.summaries);
+  const src::Observed observed = src::observe(written, arguments.summaries);
   const ir::Graph& graph = observed.graph;
   Bindings bindings = arguments.compile.bindings();
   const Files files = output_files(arguments, written);
@@ -215,11 +235,12 @@ int run(const RunArguments& arguments) {
   report.add("graph", graph.name);
   report.add("target", executable.target());
   report.add("kernels", executable.stats().kernels);
-  report.add(summary_table(observed, arrays, outputs));
-  if (!observed.places.empty()) report.add("summary", summary_json(observed, arrays, outputs));
+  const std::vector<ValueSummary> values = summaries_of(observed, arrays, outputs);
+  report.add(str(values));
+  if (!values.empty()) report.add("summary", as_json(values));
   if (arguments.profile || !arguments.trace.empty()) {
     const runtime::Profile profile = waiting(graph.name + ": timing its kernels",
-                                             [&] { return tools::profile(executable, inputs, bindings, options); });
+                                             [&] { return src::profile(executable, inputs, bindings, options); });
     if (arguments.profile) report.add(profile_table(profile));
     if (arguments.profile) report.add("profile", profile_json(profile));
     if (!arguments.trace.empty()) write_output(arguments.trace, chrome_trace(profile));

@@ -9,14 +9,23 @@
 namespace tenon::codegen {
 namespace {
 
+// A place is one for all columns of a thread's vector, which lie along the last kept axis.
 bool is_gather(const Kernel& kernel, const Instr& instr) {
   if (instr.kind != InstrKind::load || !instr.access.guards.empty()) return false;
+  std::uint64_t reduced = 0, last_kept = 0;
+  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis) {
+    const std::uint64_t bit = std::uint64_t{1} << axis;
+    if (kernel.axes[axis].reduced) {
+      reduced |= bit;
+    } else {
+      last_kept = bit;
+    }
+  }
   const std::vector<int> values = instr.access.offset.values();
-  return std::any_of(values.begin(), values.end(), [&](int id) {
-    for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
-      if (kernel.axes[axis].reduced && (kernel.instr(id).depends >> axis & 1) != 0) return true;
-    return false;
-  });
+  const auto depends = [&](std::uint64_t axes) {
+    return std::any_of(values.begin(), values.end(), [&](int id) { return (kernel.instr(id).depends & axes) != 0; });
+  };
+  return depends(reduced) && !depends(last_kept);
 }
 
 }  // namespace

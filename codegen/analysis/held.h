@@ -1,5 +1,5 @@
 // What the threads of a persistent row keep of it in registers from one sweep to the next: what was loaded, or what was
-// computed from it where that is smaller, or dearer to compute again.
+// computed from it where that is smaller, or costs more to compute again than registers do.
 #pragma once
 
 #include <vector>
@@ -19,6 +19,11 @@ struct Held {
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
 /// The same of loads alone: what shared memory holds, where they are copied to.
 std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds);
+/// What an online sum uses of what its sweep's maximum was computed from, where it costs more to compute again than to
+/// keep for the rest of a tile.
+std::vector<InstrId> kept_online(const Kernel& kernel, const Sweep& sweep);
+/// The instructions of the online sum that are still to be done then, behind those that are kept.
+std::vector<InstrId> instrs_behind(const Kernel& kernel, const Online& online, const std::vector<InstrId>& kept);
 /// `rounds` with sweeps that use the values of earlier ones.
 Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held);
 

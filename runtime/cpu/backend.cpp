@@ -49,21 +49,19 @@ void run_tasks(KernelFunction function, const Arguments& arguments, std::int64_t
 }
 
 // A launch returns when it is done, so the host's clock tells.
-class CpuTimer final : public Timer {
+class CpuEvent final : public Event {
  public:
-  void begin(void*) override { begin_ = Clock::now(); }
-  void end(void*) override { end_ = Clock::now(); }
-  double milliseconds() override { return between(begin_, end_); }
-  double milliseconds_after(const Timer& first) override {
-    return between(static_cast<const CpuTimer&>(first).begin_, begin_);
+  void record(void*) override { at_ = Clock::now(); }
+  void wait() const override {}
+  bool reached() const override { return true; }
+  void hold_back(void*) const override {}
+  double milliseconds_since(const Event& begin) const override {
+    return std::chrono::duration<double, std::milli>(at_ - static_cast<const CpuEvent&>(begin).at_).count();
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  static double between(Clock::time_point from, Clock::time_point to) {
-    return std::chrono::duration<double, std::milli>(to - from).count();
-  }
-  Clock::time_point begin_, end_;
+  Clock::time_point at_;
 };
 
 class CpuBackend final : public Backend {
@@ -130,7 +128,7 @@ class CpuBackend final : public Backend {
   }
   void synchronize(void*) const override {}  // a launch returns when its tasks are done
 
-  std::unique_ptr<Timer> timer() const override { return std::make_unique<CpuTimer>(); }
+  std::unique_ptr<Event> make_event() const override { return std::make_unique<CpuEvent>(); }
 
  private:
   // One core does not fill the memory's bandwidth. A chunk is large enough for memcpy to stream past the caches.
@@ -138,10 +136,11 @@ class CpuBackend final : public Backend {
     if (bytes == 0) return;
     constexpr std::size_t kChunk = 64 << 20;
     const auto chunks = static_cast<std::int64_t>((bytes + kChunk - 1) / kChunk);
-    parallel_for(chunks, target_.threads, [&](std::int64_t begin, std::int64_t end) {
+    const auto chunk = [&](std::int64_t begin, std::int64_t end) {
       const std::size_t from = static_cast<std::size_t>(begin) * kChunk;
       work(from, std::min(bytes, static_cast<std::size_t>(end) * kChunk) - from);
-    });
+    };
+    parallel_for(chunks, target_.threads, std::ref(chunk));  // without an allocation
   }
   void copy_on_threads(void* to, const void* from, std::size_t bytes) const {
     in_chunks(bytes, [&](std::size_t begin, std::size_t count) {

@@ -55,21 +55,22 @@ unsigned blocks(std::int64_t count, const std::string& kernel) {
   return static_cast<unsigned>(count);
 }
 
-class CudaTimer final : public Timer {
+class CudaEvent final : public runtime::Event {
  public:
-  explicit CudaTimer(const DevicePtr& device) : begin_(device, Event::Timing::on), end_(device, Event::Timing::on) {}
-  void begin(void* stream) override { begin_.record(static_cast<StreamHandle>(stream)); }
-  void end(void* stream) override { end_.record(static_cast<StreamHandle>(stream)); }
-  double milliseconds() override {
-    end_.synchronize();
-    return static_cast<double>(end_.milliseconds_since(begin_));
-  }
-  double milliseconds_after(const Timer& first) override {
-    return static_cast<double>(begin_.milliseconds_since(static_cast<const CudaTimer&>(first).begin_));
+  explicit CudaEvent(const DevicePtr& device) : event_(device, cuda::Event::Timing::on) {}
+  void record(void* stream) override { event_.record(static_cast<StreamHandle>(stream)); }
+  void wait() const override { event_.synchronize(); }
+  bool reached() const override { return event_.reached(); }
+  void hold_back(void* stream) const override { event_.hold_back(static_cast<StreamHandle>(stream)); }
+  double milliseconds_since(const runtime::Event& begin) const override {
+    const cuda::Event& first = static_cast<const CudaEvent&>(begin).event_;
+    first.synchronize();
+    event_.synchronize();
+    return static_cast<double>(event_.milliseconds_since(first));
   }
 
  private:
-  Event begin_, end_;
+  cuda::Event event_;
 };
 
 // Records on a stream of its own: the default stream cannot be captured, and the caller's may be in use.
@@ -206,10 +207,16 @@ class CudaBackend final : public Backend {
     check(driver(), driver().ctx_reset_persisting_l2_cache(), "resetting the second-level cache");
   }
 
-  std::unique_ptr<Timer> timer() const override {
-    const CurrentContext current(device());
-    return std::make_unique<CudaTimer>(device_);
+  std::unique_ptr<runtime::Event> make_event() const override {
+    device();
+    return std::make_unique<CudaEvent>(device_);
   }
+  std::shared_ptr<void> make_stream() const override {
+    device();
+    const auto stream = std::make_shared<const Stream>(device_);
+    return {stream, stream->get()};
+  }
+  int ordinal() const override { return device_ ? device_->info().ordinal : 0; }
 
   std::unique_ptr<Recording> record(const std::function<void(void*)>& work) const override {
     device();

@@ -193,6 +193,12 @@ void Event::synchronize() const {
   check(device_->driver(), device_->driver().event_synchronize(handle_), "waiting for an event");
 }
 
+bool Event::reached() const {
+  const Result result = device_->driver().event_query(handle_);
+  if (result != Result::not_ready) check(device_->driver(), result, "asking for an event");
+  return result == Result::success;
+}
+
 void Event::hold_back(StreamHandle stream) const {
   const CurrentContext current(*device_);
   check(device_->driver(), device_->driver().stream_wait_event(stream, handle_, 0), "making a stream wait");

@@ -125,6 +125,7 @@ class Event {
   EventHandle get() const { return handle_; }
   void record(StreamHandle stream) const;
   void synchronize() const;
+  bool reached() const;  ///< so does one that was not recorded
   /// Makes later work of `stream` wait for the recorded point.
   void hold_back(StreamHandle stream) const;
   /// Milliseconds from `begin` to this event; both with timing and both reached.

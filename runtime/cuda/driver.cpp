@@ -73,6 +73,7 @@ void bind_stream_functions(const Binder& bind, Driver& driver) {
   bind(driver.event_create, "cuEventCreate");
   bind(driver.event_destroy, "cuEventDestroy");
   bind(driver.event_record, "cuEventRecord");
+  bind(driver.event_query, "cuEventQuery");
   bind(driver.event_synchronize, "cuEventSynchronize");
   bind(driver.event_elapsed_time, "cuEventElapsedTime");
 }

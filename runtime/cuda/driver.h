@@ -227,6 +227,7 @@ struct Driver {
   Result (*event_create)(EventHandle*, unsigned flags) = nullptr;
   Result (*event_destroy)(EventHandle) = nullptr;
   Result (*event_record)(EventHandle, StreamHandle) = nullptr;
+  Result (*event_query)(EventHandle) = nullptr;
   Result (*event_synchronize)(EventHandle) = nullptr;
   Result (*event_elapsed_time)(float* milliseconds, EventHandle begin, EventHandle end) = nullptr;
 

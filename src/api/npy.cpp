@@ -198,17 +198,22 @@ HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted, const s
   return wanted ? convert(array, *wanted, file) : array;
 }
 
-HostArray read_npy(const std::string& path, std::optional<DType> wanted) {
-  Input input(path);
+HostArray read_npy(const NpySource& source, std::optional<DType> wanted) {
   std::string bytes;
-  input.read(bytes, kNpyMostHeader);
-  if (bytes.empty()) refuse(input.name(), "the file is empty", "write it with numpy.save");
-  const NpyHeader header = read_npy_header(bytes, input.name());
-  const DType dtype = dtype_of(header.descr, wanted, input.name());
-  check_size(header, dtype, input.size() - std::min(input.size(), std::uint64_t{header.end}), input.name());
+  source.read(bytes, kNpyMostHeader);
+  if (bytes.empty()) refuse(source.name, "the file is empty", "write it with numpy.save");
+  const NpyHeader header = read_npy_header(bytes, source.name);
+  const DType dtype = dtype_of(header.descr, wanted, source.name);
+  check_size(header, dtype, source.size - std::min(source.size, std::uint64_t{header.end}), source.name);
   const std::size_t all = header.end + *size_of_elements(header, dtype);
-  if (bytes.size() < all) input.read(bytes, all - bytes.size());
-  return parse_npy(bytes, wanted, input.name());
+  if (bytes.size() < all) source.read(bytes, all - bytes.size());
+  return parse_npy(bytes, wanted, source.name);
+}
+
+HostArray read_npy(const std::string& path, std::optional<DType> wanted) {
+  const Input input(path);
+  return read_npy({input.name(), input.size(), [&](std::string& to, std::size_t count) { input.read(to, count); }},
+                  wanted);
 }
 
 std::string npy_head(const HostArray& array) {

@@ -1,6 +1,9 @@
 // NumPy's .npy files (format versions 1 to 3) to and from host arrays. Nothing in a file is trusted.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +23,14 @@ ir::HostArray parse_npy(std::string_view bytes, std::optional<DType> wanted = {}
 
 /// parse_npy of the file at `path`, "-" being standard input. Reads no further than the header says.
 ir::HostArray read_npy(const std::string& path, std::optional<DType> wanted = {});
+
+/// The bytes of a .npy file that lie in something else.
+struct NpySource {
+  std::string name;                                              ///< for errors
+  std::uint64_t size = 0;                                        ///< of all bytes
+  std::function<void(std::string& to, std::size_t count)> read;  ///< appends the next ones, fewer at the end; Error(io)
+};
+ir::HostArray read_npy(const NpySource& source, std::optional<DType> wanted = {});
 
 /// The bytes of a version 1 file, the data aligned to 64. bf16 becomes 'V2', f8e4m3 and f8e5m2 'V1':
 /// `np.load(path).view(ml_dtypes.bfloat16)` reads them back.

@@ -118,7 +118,8 @@ class DictReader {
 
 NpyHeader read_npy_header(std::string_view bytes, const std::string& file) {
   if (bytes.substr(0, kNpyMagic.size()) != kNpyMagic)
-    refuse(file, "not a .npy file: it does not begin with \\x93NUMPY", "write it with numpy.save; .npz is not read");
+    refuse(file, "not a .npy file: it does not begin with \\x93NUMPY",
+           "write it with numpy.save; of a .npz each array is read by its name");
   const auto byte = [&](std::size_t i) -> std::size_t {
     return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0;
   };

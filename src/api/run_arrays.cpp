@@ -1,4 +1,6 @@
 // Runs on host arrays. A CPU works on them where they lie; for a device they are copied to memory of it and back.
+#include "src/api/run_arrays.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,11 +36,13 @@ std::vector<Buffer> buffers_of(const std::vector<Array>& arrays) {
 
 namespace {
 
-std::vector<Buffer> buffers_of(const ir::Graph& graph, const ArrayRefs& inputs) {
-  if (inputs.size() != graph.inputs.size())
-    throw Error(ErrorKind::argument,
-                fmt::format("graph '{}' takes {} inputs, {} given", graph.name, graph.inputs.size(), inputs.size()), {},
-                "give one array for each input, in the graph's order");
+std::vector<Buffer> buffers_of(const Executable::Impl& executable, const ArrayRefs& inputs) {
+  if (inputs.size() != executable.free_inputs())
+    throw Error(
+        ErrorKind::argument,
+        fmt::format("graph '{}' takes {} inputs{}, {} given", executable.plan.graph.name, executable.free_inputs(),
+                    executable.bound.buffers.empty() ? "" : " that are not bound", inputs.size()),
+        {}, "give one array for each input, in the graph's order");
   std::vector<Buffer> buffers;
   buffers.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) buffers.push_back(buffer_of(inputs[i]));
@@ -138,28 +142,32 @@ class Staged {
 
 }  // namespace
 
-void Executable::run(const ArrayRefs& inputs, std::vector<Array>& outputs, const Bindings& bindings) const {
-  const runtime::Backend& backend = *impl_->backend;
-  const ir::Graph& graph = impl_->plan.graph;
-  const runtime::NvtxRange range(impl_->nvtx, graph.name);
-  std::vector<Buffer> from = buffers_of(graph, inputs);
-  const auto record = impl_->admit(from, bindings);
+void src::run_on_host(const Executable::Impl& executable, std::vector<Buffer> from, std::vector<Array>& outputs,
+                      const Bindings& bindings) {
+  const runtime::Backend& backend = *executable.backend;
+  const ir::Graph& graph = executable.plan.graph;
+  const runtime::NvtxRange range(executable.nvtx, graph.name);
+  const auto record = executable.admit(from, bindings);
   shape_outputs(outputs, graph, *record, from);
   const std::vector<Buffer> results = tenon::buffers_of(outputs);
   std::vector<Buffer> to;
-  for (const std::size_t output : impl_->own_outputs) to.push_back(results[output]);
+  for (const std::size_t output : executable.own_outputs) to.push_back(results[output]);
   if (backend.target().kind == codegen::TargetKind::cpu) {
     take_state(graph, results, from);
-    impl_->start(record, from, to, nullptr);
+    executable.start(record, from, to, nullptr);
     return;
   }
   const Staged device_from(backend, from), device_to(backend, to);
   device_from.fill_from(from);
-  impl_->start(record, device_from.buffers(), device_to.buffers(), nullptr);
+  executable.start(record, device_from.buffers(), device_to.buffers(), nullptr);
   device_to.copy_to(to);
   for (std::size_t i = 0; i < results.size(); ++i)
     if (graph.updates[i] >= 0) device_from.copy_to(results[i], static_cast<std::size_t>(graph.updates[i]));
   backend.synchronize(nullptr);
+}
+
+void Executable::run(const ArrayRefs& inputs, std::vector<Array>& outputs, const Bindings& bindings) const {
+  src::run_on_host(*impl_, buffers_of(*impl_, inputs), outputs, bindings);
 }
 
 std::vector<Array> Executable::operator()(const ArrayRefs& inputs, const Bindings& bindings) const {

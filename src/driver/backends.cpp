@@ -1,6 +1,12 @@
 // See backends.h.
 #include "src/driver/backends.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <optional>
+#include <string_view>
+
 #include "runtime/cuda/backend.h"
 #include "src/driver/search.h"
 #include "tenon_build.h"
@@ -12,6 +18,19 @@ namespace tenon::src {
 namespace {
 
 constexpr const char* kVersion = TENON_VERSION " " TENON_COMMIT;
+
+// "cuda:1".
+std::optional<int> device_number(const std::string& target) {
+  constexpr std::string_view kPrefix = "cuda:";
+  if (!target.starts_with(kPrefix)) return std::nullopt;
+  int number = 0;
+  const char* end = target.data() + target.size();
+  const auto [stop, failure] = std::from_chars(target.data() + kPrefix.size(), end, number);
+  if (failure != std::errc() || stop != end || number < 0)
+    throw Error(ErrorKind::argument, fmt::format("'{}' names no device", target), {},
+                "behind 'cuda:' stands a number, 0 for the first GPU");
+  return number;
+}
 
 std::shared_ptr<const runtime::Backend> cuda_backend(const std::string& arch, const Options& options) {
   runtime::cuda::BackendOptions wanted;
@@ -57,6 +76,11 @@ std::shared_ptr<runtime::Tunings> open_tunings(const Options& options, bool anew
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options) {
   if (target == "cpu") return cpu_backend(options);
   if (target == "cuda") return cuda_backend("", options);
+  if (const std::optional<int> number = device_number(target)) {
+    Options with_number = options;
+    with_number.device = *number;
+    return cuda_backend("", with_number);
+  }
   if (target != "auto") return cuda_backend(target, options);
   try {
     return cuda_backend("", options);

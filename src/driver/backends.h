@@ -18,7 +18,8 @@ std::shared_ptr<runtime::KernelCache> open_cache(const Options& options);
 /// The schedules that won before, from the disk cache. `anew`: none is found, only kept.
 std::shared_ptr<runtime::Tunings> open_tunings(const Options& options, bool anew = false);
 
-/// The backend named "cpu", "cuda", "auto", or an architecture ("sm_90a": compiles without a device).
+/// The backend named "cpu", "cuda", "cuda:1" (the device of that number), "auto", or an architecture ("sm_90a":
+/// compiles without a device). Error(argument) for a number that is none.
 std::shared_ptr<const runtime::Backend> open_backend(const std::string& target, const Options& options);
 
 /// The kind of what open_backend(target) opens; CUDA where it would fail.

@@ -8,6 +8,8 @@
 
 #include "ir/graph/host_memory.h"
 #include "ir/text/text.h"
+#include "src/api/open_device.h"
+#include "src/driver/bind.h"
 #include "src/driver/cost_model.h"
 #include "src/driver/kept_plans.h"
 #include "src/driver/plan_options.h"
@@ -71,7 +73,8 @@ std::shared_ptr<const runtime::BuiltLaunch> build_launch(codegen::Launch launch,
   return built;
 }
 
-Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options) {
+Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options,
+                           runtime::Bound bound, runtime::Binder binder) {
   const auto shared_plan = std::make_shared<const ir::Plan>(std::move(plan));
   const auto tunings = open_tunings(options);
   const auto build = [shared_plan, backend, options, find = find_tuned(*backend, tunings, options)](
@@ -85,7 +88,8 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
     }
     return built;
   };
-  auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, build);
+  auto impl = std::make_shared<Executable::Impl>(*shared_plan, backend, build, std::move(bound));
+  impl->binder = std::move(binder);
   impl->replay = options.replay;
   if (parts_without(options.disable).nvtx) impl->nvtx = runtime::Nvtx::attach(options.nvtx_tool);
   if (options.tune) impl->tuner = tuner(tunings, options);
@@ -94,14 +98,30 @@ Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend
   return executable;
 }
 
+Executable compile_graph(const ir::Graph& graph, const std::shared_ptr<const runtime::Backend>& backend,
+                         const Options& options) {
+  return make_executable(plan(graph, *backend, options), backend, options, {}, binder(graph, backend, options));
+}
+
 }  // namespace src
+
+namespace {
+
+Executable compile_on(const Graph& graph, const std::shared_ptr<const runtime::Backend>& backend,
+                      const Options& options) {
+  return ir::with_host_memory(fmt::format("compiling '{}'", graph.data().name),
+                              [&] { return src::compile_graph(graph.data(), backend, options); });
+}
+
+}  // namespace
 
 Executable compile(const Graph& graph, const std::string& target, const Options& options) {
   src::check_options(options);
-  const auto backend = src::open_backend(target, options);
-  return ir::with_host_memory(fmt::format("compiling '{}'", graph.data().name), [&] {
-    return src::make_executable(src::plan(graph.data(), *backend, options), backend, options);
-  });
+  return compile_on(graph, src::open_backend(target, options), options);
+}
+
+Executable compile(const Graph& graph, const Device& device) {
+  return compile_on(graph, device.impl()->backend, device.impl()->options);
 }
 
 }  // namespace tenon

@@ -39,6 +39,11 @@ std::shared_ptr<const runtime::BuiltLaunch> build_launch(codegen::Launch launch,
 
 /// Plan -> executable. Kernels are built for each dimension class when it is first met: at once for a plan without
 /// symbols.
-Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options);
+Executable make_executable(ir::Plan plan, std::shared_ptr<const runtime::Backend> backend, const Options& options,
+                           runtime::Bound bound = {}, runtime::Binder binder = {});
+
+/// Graph -> executable, of which more inputs can be bound.
+Executable compile_graph(const ir::Graph& graph, const std::shared_ptr<const runtime::Backend>& backend,
+                         const Options& options);
 
 }  // namespace tenon::src

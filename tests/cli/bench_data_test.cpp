@@ -14,7 +14,6 @@ namespace tenon::tools {
 namespace {
 
 using runtime::Stopwatch;
-using runtime::Times;
 
 std::shared_ptr<const runtime::Backend> cpu() { return src::open_backend("cpu", default_options()); }
 

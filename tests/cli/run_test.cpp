@@ -70,7 +70,7 @@ TEST_F(Cli, RunSummarizesIntermediateValues) {
 
   const Outcome absent = tenon(run + " --summary root");
   EXPECT_EQ(absent.code, 2);
-  EXPECT_TRUE(contains(absent.text, "--summary root: the graph has no such value"));
+  EXPECT_TRUE(contains(absent.text, "the graph has no value 'root'"));
   EXPECT_FALSE(contains(absent.text, "did you mean"));
   EXPECT_EQ(tenon(run + " --summary r --output r=" + path("r.npy")).code, 2);  // not a result of the graph as written
 }

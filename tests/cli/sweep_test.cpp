@@ -8,10 +8,10 @@
 
 #include "ir/graph/build.h"
 #include "ir/text/text.h"
+#include "src/measure/work.h"
 #include "tests/cli/cli.h"
 #include "tools/sweep/distribution.h"
 #include "tools/sweep/draw.h"
-#include "tools/work.h"
 
 namespace tenon::tools::sweep {
 namespace {
@@ -24,7 +24,7 @@ TEST(SweepDrawing, IsLegalAndReadsBack) {
     SCOPED_TRACE(ir::print(drawn.graph));
     ASSERT_NO_THROW(ir::verify(drawn.graph));
     ASSERT_EQ(ir::print(ir::parse(ir::print(drawn.graph))), ir::print(drawn.graph));
-    ASSERT_EQ(drawn.bytes, unavoidable_bytes(drawn.graph, {}));
+    ASSERT_EQ(drawn.bytes, src::unavoidable_bytes(drawn.graph, {}));
     const auto users = ir::users_of(drawn.graph);
     for (const ir::ValueId input : drawn.graph.inputs)
       EXPECT_FALSE(users[static_cast<std::size_t>(input)].empty()) << "an input that nothing reads";

@@ -122,6 +122,8 @@ TEST(Gather, TilesOfBagsGiveTheSame) {
   }
   expect_right("graph g(t: f16[40, 24], i: i32[5, 7, 9]) { y = max(take(t, i), axis=[1, 2]); return y }", {},
                tiles(8, 3, 1, false));
+  expect_right("graph g(t: f32[65], i: i32[16, 24]) { y = sum(take(t, i), axis=0); return y }", {},
+               tiles(4, 5, 1, false));  // each column at places of its own
   expect_right(
       "graph g(t: f32[40, 24], i: i32[5, 21], w: f32[5, 21, 1]) {\n"
       "  y = argmax(mul(take(t, i), w), axis=1); return y }",

@@ -243,7 +243,7 @@ class HostBackend final : public runtime::Backend {
   void copy(void* to, const void* from, std::size_t bytes, void*) const override { std::memcpy(to, from, bytes); }
   void fill(void* to, unsigned char byte, std::size_t bytes, void*) const override { std::memset(to, byte, bytes); }
   void synchronize(void*) const override {}
-  std::unique_ptr<runtime::Timer> timer() const override { throw std::runtime_error("nothing to measure"); }
+  std::unique_ptr<runtime::Event> make_event() const override { throw std::runtime_error("nothing to measure"); }
 
  private:
   codegen::Target target_ = codegen::cuda_target("sm_90a");

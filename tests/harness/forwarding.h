@@ -40,7 +40,9 @@ class ForwardingBackend : public runtime::Backend {
   }
   void synchronize(void* stream) const override { inner_->synchronize(stream); }
   void drain() const override { inner_->drain(); }
-  std::unique_ptr<runtime::Timer> timer() const override { return inner_->timer(); }
+  std::unique_ptr<runtime::Event> make_event() const override { return inner_->make_event(); }
+  std::shared_ptr<void> make_stream() const override { return inner_->make_stream(); }
+  int ordinal() const override { return inner_->ordinal(); }
   std::unique_ptr<runtime::Recording> record(const std::function<void(void*)>& work) const override {
     return inner_->record(work);
   }

@@ -37,6 +37,28 @@ TEST_P(Regressions, ReductionsOverAxesOfOneElement) {
   })");
 }
 
+// Places were found once for a thread's whole vector of columns, by the first of them.
+TEST_P(Regressions, GathersOfColumnsAtPlacesOfTheirOwn) {
+  check(R"(graph gathers(x: bf16[65], i: i32[16, n]) {
+    y = take(x, i, axis=0)
+    p = prod(i, axis=0)
+    s = sum(cast(y, dtype=f32), axis=0)
+    return y, p, s
+  })",
+        {{{"n", 64}}, {{"n", 5}}});
+}
+
+// A compiler for the GPU gave 1 for -1 to the power -1.
+TEST_P(Regressions, NegativePowersOfWhatIsInverted) {
+  check(R"(graph powers(x: i64[65], n: i32[65]) {
+    v = bitwise_not(x)
+    y = pow(v, v)
+    m = bitwise_not(n)
+    z = pow(m, m)
+    return y, z
+  })");
+}
+
 TEST_P(Regressions, AxesWithoutElements) {
   check(R"(graph empty(x: f32[4, 0], y: bf16[0, 4]) {
     a = sum(x, axis=1)

@@ -58,7 +58,7 @@ runtime::Profile example() {
   return y
 })"),
                                       options);
-  const runtime::Times first{0.045, 0.04, 0.06, 0.05, 0.04, 0.07, 100}, second{0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 5};
+  const Times first{0.045, 0.04, 0.06, 0.05, 0.04, 0.07, 100}, second{0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 5};
   return runtime::describe(plan, {{"map", {0}, first, 0, 48}, {"contract_matmul", {1}, second, 60, 180}}, peaks(),
                            "cpu (a device)");
 }

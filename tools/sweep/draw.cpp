@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "ir/ops/suggest.h"
-#include "tools/work.h"
+#include "src/measure/work.h"
 
 namespace tenon::tools::sweep {
 namespace {
@@ -29,7 +29,7 @@ Drawn made(const std::string& name, const Class& kind, std::uint64_t pen, double
   Sketch sketch(name, pen, elements);
   kind.draw(sketch);
   Drawn drawn{sketch.graph().data(), &kind, 0, pen};
-  drawn.bytes = unavoidable_bytes(drawn.graph, {});
+  drawn.bytes = src::unavoidable_bytes(drawn.graph, {});
   return drawn;
 }
 

@@ -22,7 +22,7 @@ struct Class {
 std::span<const Class> all_classes();
 
 struct DrawSettings {
-  std::int64_t least_bytes = std::int64_t{1} << 20, most_bytes = std::int64_t{4} << 30;  ///< (tools/work.h)
+  std::int64_t least_bytes = std::int64_t{1} << 20, most_bytes = std::int64_t{4} << 30;  ///< (src/measure/work.h)
   std::vector<std::string> classes;                                                      ///< by name; empty: all
 };
 

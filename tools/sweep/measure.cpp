@@ -1,6 +1,8 @@
 // See measure.h. Timing takes turns with the copy, as `tenon bench` does.
 #include "tools/sweep/measure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -30,12 +32,31 @@ Options forgetful(Options options) {
 
 }  // namespace
 
+Prediction predict(const ir::Plan& plan, double bytes) {
+  Prediction sum{bytes / (plan.cost.bandwidth_gb_s * 1e3), 0, 0};
+  for (const ir::Group& group : plan.groups) {
+    sum.memory_us += group.estimate.memory_us;
+    sum.compute_us += group.estimate.compute_us;
+  }
+  return sum;
+}
+
+std::string why_slow(const Row& row) {
+  constexpr double kMore = 1.2;  // beyond what predictions are off by
+  const Prediction& p = row.prediction;
+  const double moved = p.memory_us / p.floor_us, computed = p.compute_us / p.floor_us;
+  if (computed > moved && computed > 1 / kMore)
+    return fmt::format("computes for {:.1f} times as long as a copy takes", computed);
+  if (moved > kMore) return fmt::format("moves {:.1f} times the bytes, {}", moved, counted(row.kernels, "kernel"));
+  return "";
+}
+
 Measure::Timing::Timing(const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
                         const MeasureSettings& settings)
     : pool(backend, options),
       copy(settings.most_bytes, backend, options),
       watch(*backend, settings.seconds, settings.flush_bytes),
-      floor_ms(CopyTimes(watch.taking_turns(copy.works(8))).faster.median) {}
+      floor_ms(src::CopyTimes(watch.taking_turns(copy.works(8))).faster.median) {}
 
 Measure::Measure(std::shared_ptr<const runtime::Backend> backend, const Options& options,
                  const MeasureSettings& settings)
@@ -59,6 +80,7 @@ Measure::Job Measure::built(std::uint64_t seed, std::uint64_t index, const DrawS
     job.row.build_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     job.row.kernels = job.executable->stats().kernels;
     job.row.compiles = job.executable->stats().compiles;
+    job.row.prediction = predict(job.executable->impl().plan, static_cast<double>(job.row.drawn.bytes));
     if (settings_.check_bytes > 0) check(job.row);
   } catch (const Error& error) {
     note(job.row, error);
@@ -115,8 +137,8 @@ void Measure::time(Job& job) {
   if (checked) row.unwritten = unwritten_elements(*backend_, data.outputs, run);
   std::vector<std::function<void()>> works = timing_->copy.works(row.drawn.bytes);
   works.emplace_back(run);
-  const std::vector<runtime::Times> times = timing_->watch.taking_turns(works);
-  row.copy = CopyTimes(std::span(times).first(2)).faster;
+  const std::vector<Times> times = timing_->watch.taking_turns(works);
+  row.copy = src::CopyTimes(std::span(times).first(2)).faster;
   row.times = times[2];
   row.of_copy = std::max(row.copy.median, timing_->floor_ms) / row.times.median;
   if (settings_.tune) tune(job, data);

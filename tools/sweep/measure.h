@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "runtime/stopwatch.h"
+#include "src/measure/copy.h"
 #include "tenon/compile.h"
-#include "tools/copy.h"
 #include "tools/sweep/data_pool.h"
 #include "tools/sweep/draw.h"
 
@@ -23,6 +23,14 @@ struct MeasureSettings {
   double check_bytes = 0;                              ///< compare with the interpreter at this size; 0: do not check
 };
 
+/// What the planner predicts of a graph's plan, in microseconds.
+struct Prediction {
+  double floor_us = 0;    ///< the bytes that no plan avoids, at a copy's bandwidth
+  double memory_us = 0;   ///< all that the kernels move
+  double compute_us = 0;  ///< their instructions and products
+};
+Prediction predict(const ir::Plan& plan, double bytes);
+
 struct Row {
   std::uint64_t index = 0;
   Drawn drawn;
@@ -30,7 +38,8 @@ struct Row {
   bool lost = false;    ///< the device is of no use any more
   double build_ms = 0;  ///< by one thread among many
   int kernels = 0, compiles = 0;
-  runtime::Times times, copy;
+  Prediction prediction;
+  Times times, copy;
   double of_copy = 0;                  ///< the copy's time, or an empty launch's where that is longer, over the graph's
   std::optional<double> first_choice;  ///< time with the tuner's best schedules over that with the first choice
   bool checked = false, equal = true;
@@ -39,6 +48,10 @@ struct Row {
 
   bool right() const { return equal && unwritten == 0; }
 };
+
+/// Why a graph that was timed does not reach a copy, as far as the plan tells: "moves 2.0 times the bytes, 3 kernels",
+/// "computes for 1.4 times as long as a copy takes". Empty: it does not tell.
+std::string why_slow(const Row& row);
 
 class Measure {
  public:
@@ -66,7 +79,7 @@ class Measure {
     Timing(const std::shared_ptr<const runtime::Backend>& backend, const Options& options,
            const MeasureSettings& settings);
     DataPool pool;
-    Copy copy;
+    src::Copy copy;
     runtime::Stopwatch watch;
     double floor_ms;
   };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "ir/text/text.h"
+#include "tools/command.h"
 #include "tools/sweep/distribution.h"
 #include "tools/verdict.h"
 
@@ -37,7 +38,11 @@ Json as_json(const Recipe& recipe, const Row& row) {
                    {"p10_ms", row.times.p10},
                    {"p90_ms", row.times.p90},
                    {"copy_ms", row.copy.median},
-                   {"of_copy", row.of_copy}});
+                   {"of_copy", row.of_copy},
+                   {"memory_us", row.prediction.memory_us},
+                   {"compute_us", row.prediction.compute_us},
+                   {"floor_us", row.prediction.floor_us},
+                   {"why", why_slow(row)}});
     if (row.first_choice) json["first_choice"] = *row.first_choice;
   }
   if (row.checked || !row.right())
@@ -85,6 +90,23 @@ std::vector<Row> worst_of(std::vector<Row> rows, std::size_t most) {
   return rows;
 }
 
+// How many graphs are far from a copy, and what the plan says of them.
+std::string causes(const std::vector<Row>& rows) {
+  constexpr double kFar = 0.8;
+  int far = 0, computes = 0, moves = 0;
+  for (const Row& row : rows) {
+    if (row.of_copy == 0 || row.of_copy >= kFar) continue;
+    const std::string why = why_slow(row);
+    ++far;
+    computes += why.starts_with("computes");
+    moves += why.starts_with("moves");
+  }
+  if (far == 0) return "";
+  return fmt::format(
+      "below {:.0f}%: {}, of which {} by their instructions, {} by what else they move, and {} by neither\n",
+      100 * kFar, counted(far, "graph"), computes, moves, far - computes - moves);
+}
+
 }  // namespace
 
 std::string table_head(bool tuned) {
@@ -124,13 +146,16 @@ std::string summary_table(const std::vector<Row>& rows) {
     if (tuned) text += fmt::format("   {:>12.3f} {:>7.3f} {:>7.3f}", first.median, first.p5, first.worst);
     text += "\n";
   }
-  return text;
+  return text + causes(rows);
 }
 
 std::string worst_table(const Recipe& recipe, const std::vector<Row>& rows, std::size_t most) {
   std::string text;
-  for (const Row& row : worst_of(rows, most))
-    text += fmt::format("{:>6.1f}%  {:<14} {}\n", 100 * row.of_copy, row.drawn.kind->name, again(recipe, row.index));
+  for (const Row& row : worst_of(rows, most)) {
+    const std::string why = why_slow(row);
+    text += fmt::format("{:>6.1f}%  {:<14} {}{}\n", 100 * row.of_copy, row.drawn.kind->name, again(recipe, row.index),
+                        why.empty() ? "" : "  # " + why);
+  }
   for (const Row& row : rows)
     if (!row.right() || !row.error.empty())
       text += fmt::format("{:>7}  {:<14} {}\n", row.error.empty() ? "WRONG" : "failed", row.drawn.kind->name,

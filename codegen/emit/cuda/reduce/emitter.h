@@ -48,8 +48,9 @@ class ReduceEmitter {
   // ---- reductions that share a sweep (shared_sweep.cpp) ----
 
   // Rescales the sum so far to the maximum so far, then adds the elements just read. In this scope the maximum so far
-  // has the name of the maximum. `again`: a loop of its own goes over the elements.
-  void emit_online_points(const Online& online, const Points& first, bool again);
+  // has the name of the maximum. `kept`: what the first run has saved. `again`: a loop of its own goes over the
+  // elements.
+  void emit_online_points(const Online& online, const Points& first, const std::vector<InstrId>& kept, bool again);
   void emit_online_result(const Sweep& sweep);
   // Moments: a<sum> and a<squares> are a tile's own, n<squares> its number of elements; t<sum> and t<squares>, of x and
   // of x², are those of all tiles so far, in double.

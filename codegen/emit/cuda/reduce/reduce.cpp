@@ -135,11 +135,19 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   }
   if (!shared_.empty()) emit_shared_points(points);
   if (shared_.empty() || walk_.chunks() > 0) {
+    Points first = points;
+    const std::vector<InstrId> kept = lanes_.vector > 1 ? kept_online(kernel_, sweep) : std::vector<InstrId>{};
+    if (!kept.empty() && !again) first.registers.index.clear();
+    for (const InstrId id : kept) {
+      first.registers.saved.push_back(id);
+      out_.line(fmt::format("pack<{}, {}> x{}{};", held_type(kernel_, id), lanes_.vector, id,
+                            again ? fmt::format("[{}]", walk_.chunks()) : ""));
+    }
     const int opened = walk_.open_elements();
-    emit_points(out_, kernel_, points);
+    emit_points(out_, kernel_, first);
     if (sweep.moments) count_points(*sweep.moments);
     if (again) walk_.close(opened);
-    if (sweep.online) emit_online_points(*sweep.online, points, again);
+    if (sweep.online) emit_online_points(*sweep.online, first, kept, again);
     if (!again) walk_.close(opened);
     if (sweep.moments) emit_tile_moments(*sweep.moments, points);
   }
@@ -154,7 +162,7 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   Points edge = at_edge(points);
   if (!holds_rows(schedule_)) edge.registers.held = edges_;
   emit_points(out_, kernel_, edge);
-  if (sweep.online) emit_online_points(*sweep.online, edge, false);
+  if (sweep.online) emit_online_points(*sweep.online, edge, {}, false);
   if (sweep.moments) emit_edge_moments(*sweep.moments);
   out_.close();
 }

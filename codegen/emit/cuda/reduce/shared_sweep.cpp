@@ -11,9 +11,10 @@
 
 namespace tenon::codegen::cuda {
 
-void ReduceEmitter::emit_online_points(const Online& online, const Points& first, bool again) {
+void ReduceEmitter::emit_online_points(const Online& online, const Points& first, const std::vector<InstrId>& kept,
+                                       bool again) {
   Points points = first;
-  points.instrs = online.instrs;
+  points.instrs = instrs_behind(kernel_, online, kept);
   points.stores.clear();
   points.accumulators.reduces = {online.sum};
   if (!again) {
@@ -22,6 +23,8 @@ void ReduceEmitter::emit_online_points(const Online& online, const Points& first
         points.registers.held.push_back(id);
     points.registers.index.clear();
   }
+  for (const InstrId id : kept) points.registers.held.push_back(id);
+  std::erase_if(points.registers.saved, [&](InstrId id) { return contains(kept, id); });
   out_.open("{");
   out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),
             "so far");

@@ -1,16 +1,16 @@
-// Which values to return, and the two forms that show what they are like.
-#include "tools/summary.h"
+// Which values to return.
+#include "src/measure/observe.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "ir/graph/build.h"
 #include "ir/ops/suggest.h"
+#include "tenon/error.h"
 
-namespace tenon::tools {
+namespace tenon::src {
 namespace {
 
 bool is_unnamed_literal(const ir::Graph& graph, ir::ValueId value) {
@@ -59,8 +59,7 @@ void observe_one(Observed& observed, const std::string& name) {
     }
   const auto output = std::find(graph.outputs_names.begin(), graph.outputs_names.end(), name);
   if (output == graph.outputs_names.end())
-    throw Error(ErrorKind::argument, fmt::format("--summary {}: the graph has no such value", name), {},
-                remedy(graph, name));
+    throw Error(ErrorKind::argument, fmt::format("the graph has no value '{}'", name), {}, remedy(graph, name));
   observed.places.push_back({name, false, static_cast<std::size_t>(output - graph.outputs_names.begin())});
 }
 
@@ -77,41 +76,13 @@ Observed observe(ir::Graph graph, const std::vector<std::string>& names) {
   }
   return observed;
 }
-
-std::string summary_table(const Observed& observed, const std::vector<Array>& inputs,
-                          const std::vector<Array>& outputs) {
-  if (observed.places.empty()) return "";
-  std::string text = fmt::format("{:<20} {:<24} {:>13} {:>13} {:>13} {:>13} {:>9} {:>9} {:>9}\n", "value", "type",
-                                 "min", "max", "mean", "std", "NaN", "Inf", "zeros");
+std::vector<ValueSummary> summaries_of(const Observed& observed, const ArrayRefs& inputs, const ArrayRefs& results) {
+  std::vector<ValueSummary> summaries;
   for (const Observed::Place& place : observed.places) {
-    const Array& array = (place.is_input ? inputs : outputs)[place.position];
-    const Summary s = summarize(array);
-    text += fmt::format("{:<20} {:<24} {:>13.6g} {:>13.6g} {:>13.6g} {:>13.6g} {:>9} {:>9} {:>9}\n", place.name,
-                        fmt::format("{}[{}]", name_of(array.dtype), fmt::join(array.shape, ", ")), s.min, s.max, s.mean,
-                        s.standard_deviation, s.nans, s.infinities, s.zeros);
+    const Array& array = (place.is_input ? inputs : results)[place.position];
+    summaries.push_back({place.name, array.dtype, array.shape, summarize(array)});
   }
-  return text;
+  return summaries;
 }
 
-nlohmann::ordered_json summary_json(const Observed& observed, const std::vector<Array>& inputs,
-                                    const std::vector<Array>& outputs) {
-  auto list = nlohmann::ordered_json::array();
-  for (const Observed::Place& place : observed.places) {
-    const Array& array = (place.is_input ? inputs : outputs)[place.position];
-    const Summary s = summarize(array);
-    list.push_back({{"name", place.name},
-                    {"dtype", name_of(array.dtype)},
-                    {"shape", array.shape},
-                    {"min", s.min},
-                    {"max", s.max},
-                    {"mean", s.mean},
-                    {"std", s.standard_deviation},
-                    {"nan", s.nans},
-                    {"inf", s.infinities},
-                    {"zeros", s.zeros},
-                    {"elements", s.elements}});
-  }
-  return list;
-}
-
-}  // namespace tenon::tools
+}  // namespace tenon::src

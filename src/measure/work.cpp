@@ -1,11 +1,11 @@
 // Counts on the graph as written, before passes and planning.
-#include "tools/work.h"
+#include "src/measure/work.h"
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
-namespace tenon::tools {
+namespace tenon::src {
 namespace {
 
 using ir::Graph;
@@ -109,4 +109,4 @@ double contraction_flops(const Graph& graph, const Bindings& bindings) {
   return flops;
 }
 
-}  // namespace tenon::tools
+}  // namespace tenon::src

@@ -1,12 +1,12 @@
 // See copy.h. The kernel is compiled like a user's.
-#include "tools/copy.h"
+#include "src/measure/copy.h"
 
 #include <algorithm>
 
 #include "ir/text/text.h"
 #include "src/driver/pipeline.h"
 
-namespace tenon::tools {
+namespace tenon::src {
 namespace {
 
 Executable inversion(const std::shared_ptr<const runtime::Backend>& backend, const Options& options) {
@@ -40,4 +40,4 @@ std::vector<std::function<void()>> Copy::works(std::int64_t bytes) const {
   return {by_driver, by_kernel};
 }
 
-}  // namespace tenon::tools
+}  // namespace tenon::src

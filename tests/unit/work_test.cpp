@@ -1,11 +1,11 @@
 // The bytes that no implementation avoids, of graphs of which they are known.
-#include "tools/work.h"
+#include "src/measure/work.h"
 
 #include <gtest/gtest.h>
 
 #include "ir/text/text.h"
 
-namespace tenon::tools {
+namespace tenon::src {
 namespace {
 
 std::int64_t bytes_of(const std::string& inputs, const std::string& body) {
@@ -44,4 +44,4 @@ TEST(Work, AReductionTakesWhatItReduces) {
 }
 
 }  // namespace
-}  // namespace tenon::tools
+}  // namespace tenon::src

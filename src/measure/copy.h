@@ -11,7 +11,7 @@
 #include "runtime/stopwatch.h"
 #include "tenon/compile.h"
 
-namespace tenon::tools {
+namespace tenon::src {
 
 class Copy {
  public:
@@ -35,10 +35,10 @@ class Copy {
 
 /// The times of a Copy's works, in their order: whether the kernel was faster, and those of the faster.
 struct CopyTimes {
-  explicit CopyTimes(std::span<const runtime::Times> times)
+  explicit CopyTimes(std::span<const Times> times)
       : by_kernel(times[1].median < times[0].median), faster(times[by_kernel ? 1 : 0]) {}
   bool by_kernel;
-  runtime::Times faster;
+  Times faster;
 };
 
-}  // namespace tenon::tools
+}  // namespace tenon::src
