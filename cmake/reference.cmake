@@ -2,7 +2,8 @@
 # becomes the introduction of its section; each `///` comment, the text below the declarations that it belongs to.
 # Definitions and what is private are left out. -DHEADERS=folder -DOUTPUT=file
 cmake_minimum_required(VERSION 3.25)
-set(order tenon dtype shape scalar operand index ops graph compile array array_refs element npy summary error bytes)
+set(order tenon dtype shape scalar operand index ops graph compile options buffer array array_refs named_arrays weights npy
+    device device_array measure times summary element error bytes)
 file(GLOB found RELATIVE ${HEADERS} ${HEADERS}/*.h)
 foreach(header IN LISTS found)
   string(REGEX REPLACE "[.]h$" "" name ${header})

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds and runs the README's program in a system that has nothing yet, with the packages that docs/install.md names:
 #     debootstrap --variant=minbase bookworm ROOT && tests/package/fresh.sh ROOT PREFIX
-# ROOT: the root folder of a fresh Debian 12 or Ubuntu 24.04. PREFIX: where Tenon was installed on the same release.
+# ROOT: the root folder of a fresh Debian 12 or Ubuntu 24.04 (its apt sources need universe, and noble-updates for LLVM
+# 19). PREFIX: where Tenon was installed, built on the same release, or on Debian 12 for both.
 # Run as root, since it runs chroot.
 set -euo pipefail
 root=$(realpath "$1")
