@@ -9,16 +9,19 @@
 #include "codegen/analysis/window_text.h"
 #include "ir/text/text.h"
 #include "src/driver/cost_model.h"
+#include "src/driver/hoist.h"
 #include "src/driver/pipeline.h"
 #include "src/measure/profile.h"
 #include "tools/command.h"
 #include "tools/progress.h"
+#include "tools/weights.h"
 
 namespace tenon::tools {
 namespace {
 
 struct ExplainArguments {
   CompileArguments compile;
+  std::vector<std::string> weights;  ///< files of inputs that are bound
   bool json = false, measure = false;
 };
 
@@ -144,22 +147,39 @@ nlohmann::ordered_json as_json(const std::vector<UpdateInfo>& updates) {
   return list;
 }
 
+// The graph as it runs each time, its plan, and what is computed once of inputs that are bound.
+struct Planned {
+  ir::Graph graph;
+  ir::Plan plan;
+  std::string once;
+};
+
+Planned plan_of(const ExplainArguments& arguments, const ir::Graph& graph, const Options& options) {
+  const auto plan = [&](const ir::Graph& each) { return src::plan(each, arguments.compile.target, options); };
+  if (arguments.weights.empty()) return {graph, plan(graph), ""};
+  std::vector<bool> bound;
+  for (const Weights::Entry* entry : read_weights(arguments.weights, graph).inputs) bound.push_back(entry != nullptr);
+  src::Hoisted hoisted = src::hoist(graph, bound, options, plan);
+  return {hoisted.graph(), std::move(hoisted.plan), hoisted.text()};
+}
+
 int explain(const ExplainArguments& arguments) {
   Options options = arguments.compile.options();
-  const ir::Graph graph = ir::read_file(arguments.compile.file);
+  const ir::Graph written = ir::read_file(arguments.compile.file);
   const Bindings given = options.typical;
-  options.typical = arguments.measure ? complete_bindings(graph, given) : assumed_bindings(graph, given);
-  const ir::Plan plan = src::plan(graph, arguments.compile.target, options);
+  options.typical = arguments.measure ? complete_bindings(written, given) : assumed_bindings(written, given);
+  const auto [graph, plan, once] = plan_of(arguments, written, options);
   std::vector<double> measured_us;
   if (arguments.measure) measured_us = measured_times(arguments, graph, plan, options, options.typical);
   const std::vector<UpdateInfo> updates = updates_of(arguments, graph, plan, options);
   if (arguments.json) {
     nlohmann::ordered_json document = as_json(plan, measured_us);
+    if (!once.empty()) document["once"] = once;
     if (!updates.empty()) document["updates"] = as_json(updates);
     if (!options.typical.empty()) document["sizes"] = options.typical;
     write_output("-", document.dump(2) + "\n");
   } else {
-    write_output("-", ir::print(plan) + "\n" + sizes_text(options.typical, given) +
+    write_output("-", once + ir::print(plan) + "\n" + sizes_text(options.typical, given) +
                           ir::print_estimates(plan, measured_us) + "\n" + explain_schedules(arguments, plan, options) +
                           text_of(updates) + ir::explain(plan));
   }
@@ -173,6 +193,7 @@ void add_explain(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("explain", "Say why operators share kernels, or do not, and what each kernel should cost");
   arguments->compile.add_to(*command);
+  add_weights(*command, arguments->weights);
   command->add_flag("--measure", arguments->measure, "time each kernel on random data, beside what was predicted");
   command->add_flag("--json", arguments->json, "as JSON");
   command->callback([arguments, &action] { action = [arguments] { return explain(*arguments); }; });

@@ -14,6 +14,7 @@
 #include "tools/command.h"
 #include "tools/progress.h"
 #include "tools/verdict.h"
+#include "tools/weights.h"
 
 namespace tenon::tools {
 namespace {
@@ -23,6 +24,7 @@ using Json = nlohmann::ordered_json;
 struct RunArguments {
   CompileArguments compile;
   std::vector<std::string> inputs, outputs;  ///< name=file.npy
+  std::vector<std::string> weights;          ///< files of inputs by name
   std::vector<std::string> summaries;        ///< values to summarize, or "all"
   std::string trace;                         ///< file of the Chrome trace; empty: none
   std::string save_inputs;                   ///< folder for the inputs; empty: none
@@ -69,35 +71,56 @@ std::map<std::string, ir::HostArray> read_files(const RunArguments& arguments, c
 }
 
 // Symbols that files decide are bound by them; the rest must be given.
-void bind_by_files(const ir::Graph& graph, const std::map<std::string, ir::HostArray>& files, Bindings& bindings) {
-  for (ir::ValueId input : graph.inputs) {
-    const auto file = files.find(graph.value(input).name);
-    if (file == files.end()) continue;
-    const std::vector<std::int64_t>& shape = file->second.shape;
-    for (std::size_t i = 0; i < std::min(shape.size(), graph.type(input).shape.size()); ++i) {
-      const Dim& extent = graph.type(input).shape[i];
-      if (graph.symbols.count(extent.str())) bindings.emplace(extent.str(), shape[i]);
-    }
+void bind_by_files(const ir::Graph& graph, const std::vector<ir::HostArray>& arrays, const std::vector<bool>& there,
+                   Bindings& bindings) {
+  for (std::size_t input = 0; input < arrays.size(); ++input) {
+    const std::vector<std::int64_t>& shape = arrays[input].shape;
+    const Shape& wanted = graph.type(graph.inputs[input]).shape;
+    for (std::size_t i = 0; there[input] && i < std::min(shape.size(), wanted.size()); ++i)
+      if (graph.symbols.count(wanted[i].str())) bindings.emplace(wanted[i].str(), shape[i]);
   }
 }
 
-std::vector<ir::HostArray> read_inputs(const RunArguments& arguments, const ir::Graph& graph, Bindings& bindings) {
+[[noreturn]] void refuse_missing(const ir::Graph& graph, const std::vector<bool>& there) {
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < there.size(); ++i)
+    if (!there[i]) missing.push_back(fmt::format("'{}'", graph.value(graph.inputs[i]).name));
+  const std::string first = missing.front().substr(1, missing.front().size() - 2);
+  throw Error(
+      ErrorKind::argument,
+      missing.size() == 1 ? fmt::format("input {} has no data", missing.front())
+                          : fmt::format("inputs {} have no data", fmt::join(missing, ", ")),
+      {},
+      fmt::format("give --input {}=FILE.npy, --weights FILE for inputs by their names, or --random SEED for the "
+                  "inputs without files",
+                  first));
+}
+
+// What the inputs are: of files, else of weights, else random. `weights` keeps those that are needed; their elements
+// are copied only where something else than the run reads them.
+std::vector<ir::HostArray> read_inputs(const RunArguments& arguments, const ir::Graph& graph, GivenWeights& weights,
+                                       Bindings& bindings) {
+  const bool copies = arguments.check || !arguments.summaries.empty() || !arguments.save_inputs.empty();
   std::map<std::string, ir::HostArray> files = read_files(arguments, graph);
   std::vector<ir::HostArray> arrays(graph.inputs.size());
-  if (arguments.seed >= 0) {
-    bind_by_files(graph, files, bindings);
-    bindings = complete_bindings(graph, bindings);
-    arrays = random_inputs(graph, bindings, static_cast<std::uint64_t>(arguments.seed));
-  }
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
-    const std::string& name = graph.value(graph.inputs[i]).name;
-    if (const auto file = files.find(name); file != files.end()) {
+  std::vector<bool> there(arrays.size());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const auto file = files.find(graph.value(graph.inputs[i]).name);
+    there[i] = file != files.end() || weights.inputs[i] != nullptr;
+    if (file != files.end()) {
       arrays[i] = std::move(file->second);
-    } else if (arguments.seed < 0) {
-      throw Error(ErrorKind::argument, fmt::format("input '{}' has no data", name), {},
-                  fmt::format("give --input {}=FILE.npy, or --random SEED for the inputs without files", name));
+      weights.inputs[i] = nullptr;
+    } else if (const Weights::Entry* entry = weights.inputs[i]) {
+      arrays[i] = copies ? to_host(entry->view.array()) : ir::HostArray{entry->view.dtype, entry->view.shape, {}};
     }
   }
+  if (std::count(there.begin(), there.end(), false) == 0 && arguments.seed < 0) return arrays;
+  if (arguments.seed < 0) refuse_missing(graph, there);
+  bind_by_files(graph, arrays, there, bindings);
+  bindings = complete_bindings(graph, bindings);
+  std::vector<ir::HostArray> random = random_inputs(graph, bindings, static_cast<std::uint64_t>(arguments.seed));
+  for (std::size_t i = 0; i < arrays.size(); ++i)
+    if (!there[i]) arrays[i] = std::move(random[i]);
   return arrays;
 }
 
@@ -209,25 +232,39 @@ bool check(Report& report, const ir::Graph& graph, const std::vector<ir::HostArr
   return std::all_of(comparisons.begin(), comparisons.end(), [](const ir::Comparison& c) { return c.equal; });
 }
 
+std::vector<Array> run_on(const Executable& executable, const std::vector<ir::HostArray>& inputs,
+                          const Bindings& bindings) {
+  std::vector<Array> arrays;
+  for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
+  return executable(arrays, bindings);
+}
+
 int run(const RunArguments& arguments) {
   const ir::Graph written = ir::read_file(arguments.compile.file);
   const src::Observed observed = src::observe(written, arguments.summaries);
   const ir::Graph& graph = observed.graph;
   Bindings bindings = arguments.compile.bindings();
   const Files files = output_files(arguments, written);
-  const std::vector<ir::HostArray> inputs = read_inputs(arguments, graph, bindings);
+  GivenWeights weights = read_weights(arguments.weights, graph);
+  const std::vector<ir::HostArray> inputs = read_inputs(arguments, graph, weights, bindings);
   save_inputs(arguments, graph, inputs);
   Options options = arguments.compile.options();
   warn_of_cache(options);
   const auto backend = src::open_backend(arguments.compile.target, options);
   options.typical = all_bindings(graph, inputs, bindings);  // planned for the sizes that run
-  std::vector<Array> arrays;
-  for (const ir::HostArray& input : inputs) arrays.push_back(to_array(input));
   const Executable executable = waiting(graph.name + ": planning", [&] {
-    return src::make_executable(src::plan(graph, *backend, options), backend, options);
+    const Executable compiled = src::compile_graph(graph, backend, options);
+    const Weights bound = weights.by_input(graph);
+    return bound.empty() ? compiled : compiled.bind(bound);
   });
+  std::vector<Array> arrays;  // all, to be summarized
+  std::vector<ir::HostArray> free;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    arrays.push_back(to_array(inputs[i]));
+    if (weights.inputs[i] == nullptr) free.push_back(inputs[i]);
+  }
   const std::vector<Array> outputs =
-      waiting(graph.name + ": building and running", [&] { return executable(arrays, bindings); });
+      waiting(graph.name + ": building and running", [&] { return run_on(executable, free, bindings); });
 
   Report report(arguments.json, count_of_dashes(files) > 0 || arguments.trace == "-");
   report.add(fmt::format("ran {} on {}: {}\n", graph.name, executable.target(),
@@ -239,8 +276,8 @@ int run(const RunArguments& arguments) {
   report.add(str(values));
   if (!values.empty()) report.add("summary", as_json(values));
   if (arguments.profile || !arguments.trace.empty()) {
-    const runtime::Profile profile = waiting(graph.name + ": timing its kernels",
-                                             [&] { return src::profile(executable, inputs, bindings, options); });
+    const runtime::Profile profile =
+        waiting(graph.name + ": timing its kernels", [&] { return src::profile(executable, free, bindings, options); });
     if (arguments.profile) report.add(profile_table(profile));
     if (arguments.profile) report.add("profile", profile_json(profile));
     if (!arguments.trace.empty()) write_output(arguments.trace, chrome_trace(profile));
@@ -260,6 +297,7 @@ void add_run(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("run", "Run a graph on .npy files");
   arguments->compile.add_to(*command);
   command->add_option("--input", arguments->inputs, "x=x.npy (repeatable; - for stdin)");
+  add_weights(*command, arguments->weights);
   command->add_option("--output", arguments->outputs, "y=y.npy (repeatable; - for stdout)");
   command
       ->add_option("--summary", arguments->summaries,

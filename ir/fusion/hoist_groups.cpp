@@ -119,7 +119,7 @@ std::optional<HoistedGroups> hoist_groups(const Plan& plan, const std::vector<bo
   Plan& rest = hoisted.plan;
   rest.graph = hoisted.split.each;
   rest.cost = plan.cost;
-  rest.live_bytes = plan.live_bytes;
+  rest.live_bytes = plan.live_bytes;  // or less: some of the intermediates are gone
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (taken[i]) continue;
     rest.groups.push_back(plan.groups[i]);

@@ -52,7 +52,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
             "cse, "
             "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_f8, "
             "split_depth, split_f32, pair_products, split_pieces, rows_apart, turned_apart, packing, calibration, "
-            "plans, streaming, "
+            "hoist, plans, streaming, "
             "online, "
             "contraction, hold_rows, interior, product_bounds, block_mask, clusters, dependent_launch, keep_reads, "
             "bulk_copies, overlaps, moments, "
