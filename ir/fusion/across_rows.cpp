@@ -24,6 +24,13 @@ double across(const Context& context, const Domain& domain, const Layout& layout
   return run;
 }
 
+// Whether rows that follow one another are neighbours in the result too, so that a block has several of them.
+bool follows_rows(const Context& context, const Domain& domain, const Layout& layout) {
+  int axis = domain.kept - 1;
+  while (axis > 0 && context.points(domain, axis, axis + 1) <= 1) --axis;
+  return !layout.empty() && (layout.back().depends & axis_bits(domain, axis, axis + 1)) != 0;
+}
+
 // Bytes that the results which lie across the rows have, and those of the sectors that their stores touch.
 struct Stores {
   double bytes = 0, sectors = 0;
@@ -32,10 +39,10 @@ struct Stores {
 Stores stores_across(const Context& context, const Cluster& cluster, const std::vector<Result>& results) {
   Stores stores;
   const Domain& domain = cluster.domain;
-  if (cluster.kernel_class != KernelClass::reduce ||
-      context.points(domain, domain.kept, domain.rank()) <= kSideBySide || lies_in_columns(context, cluster))
-    return stores;
+  if (cluster.kernel_class != KernelClass::reduce || lies_in_columns(context, cluster)) return stores;
+  const bool short_rows = context.points(domain, domain.kept, domain.rank()) <= kSideBySide;
   for (const Result& result : results) {
+    if (short_rows && follows_rows(context, domain, result.layout)) continue;
     const auto element = static_cast<double>(size_of(context.graph.type(result.value).dtype));
     const double run = across(context, domain, result.layout);
     if (run <= 1) continue;
