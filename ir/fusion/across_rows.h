@@ -10,8 +10,8 @@
 namespace tenon::ir::fusion {
 
 /// Microseconds by which a Reduce cluster that reads along its rows takes longer because of results that lie across
-/// them. 0 for rows of up to 1024 elements that follow one another as they do in the result: a block has enough of these
-/// side by side (codegen/schedule/reduce_staged.cpp).
+/// them. 0 for rows of up to 1024 elements that follow one another as they do in the result: a block has enough of
+/// these side by side (codegen/schedule/reduce_staged.cpp).
 double across_us(const Context& context, const Cluster& cluster);
 
 /// Whether a map apart, which reads what the rows leave in memory, would take less time than that of these results.

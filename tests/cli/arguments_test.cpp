@@ -25,7 +25,7 @@ TEST_F(Cli, AMistypedCommandGetsTheOneThatWasMeant) {
   EXPECT_EQ(outcome.text,
             "tenon: argument error: 'dmp' is no command of tenon\n"
             "  help: did you mean dump? tenon has dump, run, explain, bench, tune, sweep, calibrate, ops, switches, "
-            "fmt, doctor, cache, completion, version; `tenon help` says what each does\n");
+            "fmt, doctor, cache, completion, man, version; `tenon help` says what each does\n");
   EXPECT_TRUE(contains(tenon("cache stat").text, "'stat' is no command of cache\n  help: did you mean stats?"));
   EXPECT_TRUE(contains(tenon("help dmp").text, "did you mean dump?"));
   EXPECT_TRUE(contains(tenon("").text, "tenon: which command?"));
