@@ -208,7 +208,7 @@ Plan plan_of(const Graph& graph, const PlanOptions& options) {
   return plan;
 }
 
-// The plan of the same graph with rows of short pieces reduced down columns first, where that is faster.
+// The plan of the same graph with rows of pieces reduced in two steps, where that is faster.
 Plan or_pieces_first(Plan whole, const Graph& graph, const PlanOptions& options) {
   if (!options.split_pieces || !options.fuse) return whole;
   bool found = false;
@@ -220,8 +220,7 @@ Plan or_pieces_first(Plan whole, const Graph& graph, const PlanOptions& options)
   for (Refusal& refusal : split.refusals)
     if (refusal.rule == Rule::different_reduced_axes)
       refusal.reason += fmt::format(
-          "; rows of short pieces are reduced down columns first: all kernels would take {:.1f} us with whole rows, "
-          "{:.1f} us so",
+          "; rows of pieces are reduced in two steps: all kernels would take {:.1f} us with whole rows, {:.1f} us so",
           whole_us, split_us);
   return split;
 }

@@ -1,8 +1,12 @@
-// Every command of README.md and docs/*.md is run, and every graph that they show is built, run and checked.
+// Every command of README.md, CONTRIBUTING.md and docs/*.md is run, and every graph that they show is built, run and
+// checked.
 //
 // A line of a code block that begins with `tenon` is a command. It runs in a folder that has `examples`, for a few
 // seconds at most: one that goes on then has begun well. A line with a word in capitals (FILE, NAME), with a|b, [c] or
-// … is a pattern: its options are looked up in the help of the commands that it names.
+// … is a pattern: its options are looked up in the help of the commands that it names. Under a profiler's name, the
+// `tenon` command is run without the profiler. Lines that build Tenon and run its tests are looked up in the build tree
+// that this test belongs to: their presets, targets and tests exist. Those that install it and build against it are run
+// by the test `package`.
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +48,32 @@ class Pages : public ::testing::TestWithParam<std::string> {
   fs::path folder_;
 };
 
+// The word behind an option, or "".
+std::string word_behind(const std::string& command, const std::string& option) {
+  std::istringstream words(command);
+  for (std::string word; words >> word;)
+    if (word == option) return words >> word ? word : "";
+  return "";
+}
+
+// What a line that configures or builds Tenon, or runs its tests, names is there.
+void expect_buildable(const std::string& place, const Command& command) {
+  const std::string preset = word_behind(command.text, "--preset"), target = word_behind(command.text, "--target");
+  if (!preset.empty()) {
+    const Outcome presets = outcome_of("cd " TENON_SOURCE_DIR " && cmake --list-presets=all 2>&1");
+    EXPECT_TRUE(contains(presets.text, "\"" + preset + "\"")) << place << ": no preset " << preset << presets.text;
+  }
+  if (!target.empty()) {
+    const Outcome targets = outcome_of("cmake --build " TENON_BUILD_DIR " --target help 2>&1");
+    EXPECT_TRUE(contains(targets.text, target)) << place << ": no target " << target << "\n" << targets.text;
+  }
+  if (command.program() == "ctest") {
+    const std::string options = std::regex_replace(command.text, std::regex("^ctest|--preset +[^ ]+"), "");
+    const Outcome tests = outcome_of("ctest --test-dir " TENON_BUILD_DIR " -N" + options + " 2>&1");
+    EXPECT_TRUE(std::regex_search(tests.text, std::regex("Total Tests: [1-9]"))) << place << "\n" << tests.text;
+  }
+}
+
 // Every option of the pattern is one of the commands that its second word names: `doctor | cache stats` names two.
 void expect_known(const std::string& place, const std::string& pattern) {
   std::istringstream words(pattern);
@@ -62,11 +92,19 @@ void expect_known(const std::string& place, const std::string& pattern) {
 
 TEST_P(Pages, EachCommandRuns) {
   for (const Command& command : commands_of(page())) {
-    if (command.is_pattern()) {
+    const std::string program = command.program();
+    if (program == "tenon" && command.is_pattern()) {
       expect_known(place(command.line), command.text);
       continue;
     }
-    const Outcome outcome = run(command.text);
+    if (program == "cmake" || program == "ctest") {
+      // A copy of the programs on another machine has no build tree.
+      if (fs::exists(TENON_BUILD_DIR "/CMakeCache.txt")) expect_buildable(place(command.line), command);
+      continue;
+    }
+    const std::size_t own = (" " + command.text).find(" tenon ");  // behind a profiler and its options, if any
+    ASSERT_NE(own, std::string::npos) << place(command.line) << ": " << program << " runs no tenon";
+    const Outcome outcome = run(command.text.substr(own));
     if (outcome.code == kNoDevice) continue;  // no GPU, no NVRTC, or no CPU target
     EXPECT_TRUE(outcome.code == 0 || outcome.code == kTimedOut) << place(command.line) << ": " << command.text << "\n"
                                                                 << outcome.text.substr(0, 2000);

@@ -2,6 +2,7 @@
 #include "tests/docs/page.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <regex>
 #include <utility>
@@ -10,6 +11,7 @@ namespace tenon::docs {
 namespace {
 
 constexpr std::string_view kIndent = "    ", kFence = "```";
+constexpr std::array<std::string_view, 5> kPrograms{"tenon", "cmake", "ctest", "nsys", "ncu"};
 
 std::string without_comment(const std::string& line) {
   std::string text = line.substr(0, line.find(" #"));
@@ -45,12 +47,14 @@ Page read_page(const std::filesystem::path& root, const std::string& path) {
 }
 
 std::vector<std::string> all_pages(const std::filesystem::path& root) {
-  std::vector<std::string> pages{"README.md"};
+  std::vector<std::string> pages{"README.md", "CONTRIBUTING.md"};
   for (const auto& entry : std::filesystem::directory_iterator(root / "docs"))
     if (entry.path().extension() == ".md") pages.push_back("docs/" + entry.path().filename().string());
-  std::sort(pages.begin() + 1, pages.end());
+  std::sort(pages.begin() + 2, pages.end());
   return pages;
 }
+
+std::string Command::program() const { return text.substr(0, text.find(' ')); }
 
 bool Command::is_pattern() const {
   static const std::regex kPattern("(^|[ =/])[A-Z]{2,}|[|\\[\\]]|…");
@@ -61,9 +65,10 @@ std::vector<Command> commands_of(const Page& page) {
   std::vector<Command> commands;
   for (const Block& block : page.blocks) {
     if (!block.language.empty() && block.language != "sh" && block.language != "bash") continue;
-    for (std::size_t i = 0; i < block.lines.size(); ++i)
-      if (block.lines[i].starts_with("tenon "))
-        commands.push_back({block.line + static_cast<int>(i), without_comment(block.lines[i])});
+    for (std::size_t i = 0; i < block.lines.size(); ++i) {
+      const Command command{block.line + static_cast<int>(i), without_comment(block.lines[i])};
+      if (std::ranges::find(kPrograms, command.program()) != kPrograms.end()) commands.push_back(command);
+    }
   }
   return commands;
 }

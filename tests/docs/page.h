@@ -22,13 +22,15 @@ struct Page {
 
 Page read_page(const std::filesystem::path& root, const std::string& path);
 
-/// README.md and docs/*.md, in order.
+/// README.md, CONTRIBUTING.md and docs/*.md, in order.
 std::vector<std::string> all_pages(const std::filesystem::path& root);
 
-/// The `tenon …` lines of a page's indented, sh and bash blocks, without their comments.
+/// A line of an indented, sh or bash block that begins with a program that the pages use: tenon, cmake, ctest, and the
+/// profilers nsys and ncu. Without its comment.
 struct Command {
   int line = 0;
   std::string text;
+  std::string program() const;  ///< the first word
   /// Whether the line shows a pattern: a word in capitals (FILE, NAME…), a choice (a|b), brackets, or an ellipsis.
   bool is_pattern() const;
 };

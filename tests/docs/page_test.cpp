@@ -14,17 +14,18 @@ TEST(DocsPage, CommandsStandInIndentedAndShellBlocks) {
   const std::string name = "tenon_page_" + std::to_string(::getpid()) + ".md";
   std::ofstream(folder / name)
       << "# Title\n\ntenon prose\n\n    tenon ops sum   # says what it means\n\n    tenon run FILE\n"
-         "\n```cpp\ntenon code;\n```\n\n```sh\ntenon doctor\ncmake --version\n```\nthe end\n";
+         "\n```cpp\ntenon code;\n```\n\n```sh\ntenon doctor\ncmake --version\nls\n```\nthe end\n";
   const Page page = read_page(folder, name);
   std::filesystem::remove(folder / name);
   const std::vector<Command> commands = commands_of(page);
-  ASSERT_EQ(commands.size(), 3U);
+  ASSERT_EQ(commands.size(), 4U);
   EXPECT_EQ(commands[0].text, "tenon ops sum");
   EXPECT_EQ(commands[0].line, 5);
   EXPECT_FALSE(commands[0].is_pattern());
   EXPECT_TRUE(commands[1].is_pattern());
   EXPECT_EQ(commands[2].text, "tenon doctor");
   EXPECT_EQ(commands[2].line, 14);
+  EXPECT_EQ(commands[3].program(), "cmake");
   EXPECT_EQ(page.blocks[1].language, "cpp");
   EXPECT_EQ(page.rest, "the end\n");
 }

@@ -1,6 +1,8 @@
 # Run by CTest: see package.cmake.
 cmake_minimum_required(VERSION 3.25)
+include(${SOURCE}/cmake/fenced_block.cmake)
 set(work ${BUILD}/package-test)
+set(prefix ${work}/tenon)
 file(REMOVE_RECURSE ${work})
 
 function(step)
@@ -15,13 +17,41 @@ set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})
 endif()
-step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix)
-file(GLOB programs ${work}/prefix/bin/* ${work}/prefix/lib*/*.so.*.*.*)
+
+# Runs the cmake lines of a page in a folder of its own, whose `build` they make, with `work` as the home folder. They
+# build `target` only: the build tree has built every example already.
+function(run_page page folder target)
+  file(STRINGS ${SOURCE}/${page} lines REGEX "^(    )?cmake -")
+  if(NOT lines MATCHES "--install.*;.*cmake -S.*;.*cmake --build")
+    message(FATAL_ERROR "${page} does not install, configure and build: ${lines}")
+  endif()
+  file(MAKE_DIRECTORY ${work}/${folder})
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE " +#.*" "" line "${line}")
+    string(STRIP "${line}" line)
+    string(REPLACE "build/default" "${BUILD}" line "${line}")
+    string(REGEX REPLACE "--build build$" "\\0 --target ${target}" line "${line}")
+    step(${CMAKE_COMMAND} -E chdir ${work}/${folder} ${CMAKE_COMMAND} -E env HOME=${work} CXX=${COMPILER}
+         CXXFLAGS=${flags} CMAKE_BUILD_TYPE=${BUILD_TYPE} CMAKE_GENERATOR=${GENERATOR} sh -c "${line}")
+  endforeach()
+endfunction()
+
+fenced_block(${SOURCE}/README.md cpp program)
+fenced_block(${SOURCE}/README.md cmake project)
+file(WRITE ${work}/hello/main.cpp "${program}")
+file(WRITE ${work}/hello/CMakeLists.txt "${project}")
+run_page(README.md hello hello)
+if(RUNS)
+  step(${work}/hello/build/hello)
+endif()
+run_page(docs/install.md examples example_inspect)
+
+file(GLOB programs ${prefix}/bin/* ${prefix}/lib*/*.so.*.*.*)
 list(JOIN programs "|" programs)
 if(programs)
   step(${CMAKE_COMMAND} -DOBJDUMP=${OBJDUMP} -DPROGRAMS=${programs} -P ${CHECK_SEARCH_PATHS})
 endif()
-set(pages ${work}/prefix/share/doc/tenon)
+set(pages ${prefix}/share/doc/tenon)
 foreach(file README.md LICENSE THIRD_PARTY.md docs/cpp-api.md docs/reference.md examples/gelu.cpp examples/softmax.tn)
   if(NOT EXISTS ${pages}/${file})
     message(FATAL_ERROR "not installed: ${pages}/${file}")
@@ -34,18 +64,12 @@ foreach(declared "Executable compile(const Graph& graph" "Tensor where(" "static
     message(FATAL_ERROR "docs/reference.md lacks ${declared}")
   endif()
 endforeach()
-file(READ ${work}/prefix/share/man/man1/tenon.1 manual)
+file(READ ${prefix}/share/man/man1/tenon.1 manual)
 if(NOT manual MATCHES "SH NAME.*SS run FILE.*save..inputs.*TENON_CACHE_DIR")
   message(FATAL_ERROR "the manual page is incomplete")
 endif()
 
-# Configures the project in `source` against what was installed, and builds its target.
-function(build_project source binary target)
-  step(${CMAKE_COMMAND} -S ${source} -B ${binary} -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${work}/prefix
-       -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_FLAGS=${flags})
-  step(${CMAKE_COMMAND} --build ${binary} --target ${target})
-endfunction()
-
-build_project(${PROJECT} ${work}/build uses_tenon)
+step(${CMAKE_COMMAND} -S ${PROJECT} -B ${work}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix}
+     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_CXX_FLAGS=${flags})
+step(${CMAKE_COMMAND} --build ${work}/build --target uses_tenon)
 step(${work}/build/uses_tenon)
-build_project(${pages}/examples ${work}/examples example_inspect)
