@@ -341,7 +341,7 @@ std::optional<double> innermost_piece(const Context& context, const Cluster& clu
 // Times as long as whole vectors take those of so many bytes. On an H100: sums by 8, 4, 2 bytes and 1
 // take 1.1, 1.2, 1.4 and 2.4, norms, which hold their rows, by 4 and 2 bytes 2.0 and 2.5.
 double slowdown_of_vectors(double bytes, bool again) {
-  constexpr double kOnce = 0.07, kAgain = 0.25;
+  constexpr double kOnce = 0.07, kAgain = 0.4;
   return 1 + (again ? kAgain : kOnce) * (kVector / bytes - 1);
 }
 

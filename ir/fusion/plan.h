@@ -188,7 +188,7 @@ struct PlanOptions {
   bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
   bool pair_products =
       false;  ///< two products of the same rows share a kernel where one is needed at the other's points
-  bool split_pieces = false;  ///< rows of short pieces are reduced down columns first, where that is faster
+  bool split_pieces = false;  ///< rows of pieces are reduced in two steps (pieces.h), where that is faster
   bool rows_apart = true;     ///< few rows that are more than blocks hold: each sweep a kernel, where that is faster
   bool turned_apart = true;   ///< results across a kernel's rows are those of a kernel apart, where that is faster
   int max_operands = 24;      ///< pointers of one kernel that is merged of several

@@ -68,13 +68,13 @@ TEST_P(Pieces, FewColumnsAndWhatIsLeftOfThem) {
 TEST_P(Pieces, ChannelsOfOddImages) {
   expect_in_steps("x: f32[5, 3, 25, 25]", "sum(x, axis=[0, 2, 3])");
   expect_in_steps("x: bf16[5, 3, 25, 25]", "max(x, axis=[0, 2, 3])");
-  expect_in_steps("x: bf16[5, 3, 25, 25]", "var(x, axis=[0, 2, 3])");
+  expect_in_steps("x: bf16[40, 3, 25, 25]", "var(x, axis=[0, 2, 3])");
   expect_in_steps("x: f64[5, 3, 25, 25]", "var(x, axis=[0, 2, 3])");
 }
 
 TEST_P(Pieces, AnOperandOfOneAxisTellsPiecesApart) {
   expect_in_steps("x: bf16[3, 5, 9, 67], bias: bf16[5, 1, 1]", "sum(mul(x, bias))");
-  expect_in_steps("x: f32[3, 5, 9, 67], w: f32[9, 1]", "sum(mul(x, w), axis=[1, 2, 3])");
+  expect_in_steps("x: f32[3, 2, 5, 301], w: f32[5, 1]", "sum(mul(x, w), axis=[1, 2, 3])");
 }
 
 INSTANTIATE_TEST_SUITE_P(On, Pieces, ::testing::Values("cpu", "cuda", "cuda_on_host"),

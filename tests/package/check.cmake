@@ -31,8 +31,8 @@ function(run_page page folder target)
     string(STRIP "${line}" line)
     string(REPLACE "build/default" "${BUILD}" line "${line}")
     string(REGEX REPLACE "--build build$" "\\0 --target ${target}" line "${line}")
-    step(${CMAKE_COMMAND} -E chdir ${work}/${folder} ${CMAKE_COMMAND} -E env HOME=${work} CXX=${COMPILER}
-         CXXFLAGS=${flags} CMAKE_BUILD_TYPE=${BUILD_TYPE} CMAKE_GENERATOR=${GENERATOR} sh -c "${line}")
+    step(${CMAKE_COMMAND} -E env HOME=${work} CXX=${COMPILER} CXXFLAGS=${flags} CMAKE_BUILD_TYPE=${BUILD_TYPE}
+         CMAKE_GENERATOR=${GENERATOR} sh -c "cd '${work}/${folder}' && ${line}")
   endforeach()
 endfunction()
 
