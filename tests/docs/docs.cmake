@@ -17,3 +17,9 @@ if(GIT_FOUND)
   set_tests_properties(worked_diff PROPERTIES LABELS docs)
 endif()
 set_tests_properties(links links_that_break PROPERTIES LABELS docs)
+
+# README's `./bootstrap.sh demo`, behind its set-up and build.
+if(TENON_CPU AND TENON_PYTHON AND NOT TENON_SANITIZE)
+  add_test(NAME demo COMMAND ${PROJECT_SOURCE_DIR}/examples/demo.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(demo PROPERTIES TIMEOUT 900 PROCESSORS 2 LABELS docs ENVIRONMENT "${TENON_TEST_ENVIRONMENT}")
+endif()
