@@ -1,6 +1,7 @@
 // Lesson 8: state, and the caller's own buffers. One AdamW step (Loshchilov and Hutter, 2019) reads four arrays and
 // updates three of them in place, in one kernel. run() works on memory that the caller owns, on the device that the
 // command names: "cpu" unless told otherwise, or "cuda".
+#include "allocations.h"
 #include "check.h"
 #include "tenon/tenon.h"
 
@@ -37,5 +38,10 @@ int main(int argc, char** argv) {
   bool right = close("param", values(0), expected_param, 1e-4) && close("m", values(2), expected_m, 1e-6) &&
                close("v", values(3), expected_v, 1e-6);
   for (const tenon::UpdateInfo& update : step.updates({{"n", kCount}})) right = right && update.copied.empty();
-  return right && step.stats().kernels == 1 ? 0 : 1;
+
+  const long before = allocations;
+  for (int i = 0; i < 100; ++i) step.run(buffers, {});
+  const long in_loop = allocations - before;
+  std::printf("allocations in 100 steps: %ld\n", in_loop);
+  return right && in_loop == 0 && step.stats().kernels == 1 ? 0 : 1;
 }
