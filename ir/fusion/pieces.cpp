@@ -348,7 +348,7 @@ double slowdown_of_vectors(double bytes, bool again) {
 // The bytes of the widest vectors, up to 16, that divide pieces of so many.
 double vector_that_divides(double piece) {
   double bytes = kVector;
-  while (std::fmod(piece, bytes) != 0) bytes /= 2;
+  while (bytes > 1 && std::fmod(piece, bytes) != 0) bytes /= 2;
   return bytes;
 }
 
@@ -363,12 +363,14 @@ double slowdown_of_pieces(const Context& context, const Cluster& cluster) {
   const auto slowdown = [&](const Layout& layout, double element) {
     std::size_t next = layout.size();
     const double piece = run_of(context, layout, reduced, next);
-    if (piece > 1 && innermost && *innermost >= kLongPiece)
-      return slowdown_of_vectors(vector_that_divides(*innermost * element), needs_rows_again(cluster));
-    if (piece > 1)
-      return points_along(context, domain, depends_of(layout) & reduced) < kLeastPieces * piece
-                 ? 1
-                 : slowdown_of_rows(element * piece, needs_rows_again(cluster));
+    if (piece > 1) {
+      const bool again = needs_rows_again(cluster);
+      const bool many = points_along(context, domain, depends_of(layout) & reduced) >= kLeastPieces * piece;
+      const double narrow = innermost && *innermost >= kLongPiece
+                                ? slowdown_of_vectors(vector_that_divides(*innermost * element), again)
+                                : 1;
+      return std::max(narrow, many ? slowdown_of_rows(element * piece, again) : 1);
+    }
     const double columns = run_of(context, layout, kept, next);
     return run_of(context, layout, reduced, next) < kLeastPieces ? 1 : slowdown_of_columns(element * columns);
   };

@@ -20,7 +20,7 @@ block cmake >"$root/root/hello/CMakeLists.txt"
 {
   printf 'set -eux\nexport HOME=/root DEBIAN_FRONTEND=noninteractive\napt-get update\n'
   sed -n 's/^    \(apt-get install\) \(g++.*\)/\1 -y --no-install-recommends \2/p' docs/install.md
-  sed -n 's/^    \(apt-get install\) \(libfmt9.*\)/\1 --simulate \2/p' docs/install.md  # all there, by the building ones
+  sed -n 's/^    \(apt-get install\) \(libfmt9.*\)/\1 --simulate \2/p' docs/install.md  # the first list has brought them
   printf 'cd /root/hello\n'
   block sh | grep -v '^cmake --install'
   printf './build/hello\n/root/tenon/bin/tenon doctor\n'
