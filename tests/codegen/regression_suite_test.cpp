@@ -8,7 +8,9 @@
 
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
+#include "src/driver/cost_model.h"
 #include "src/driver/pipeline.h"
+#include "src/driver/plan_options.h"
 #include "tests/codegen/compile_everywhere.h"
 
 namespace tenon::test {
@@ -49,9 +51,7 @@ TEST_P(RegressionSuite, CompilesWithoutSpillOrWarning) {
   const auto& known = nvrtc->architectures;
   if (std::find(known.begin(), known.end(), target.sm) == known.end()) GTEST_SKIP() << "NVRTC does not know " << arch;
   std::set<std::string> seen;  // many graphs share a kernel
-  ir::PlanOptions options;
-  options.mixed_order = true;
-  options.pair_products = target.may.wgmma;
+  const ir::PlanOptions options = src::plan_options(target.kind, {}, src::assumed_cost_model(target));
   const auto files = graph_files(folder);
   ASSERT_GE(files.size(), 10U);
   for (const auto& file : files) {
