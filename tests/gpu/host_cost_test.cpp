@@ -1,5 +1,5 @@
-// What `run_async` costs the host for each kernel at sizes seen before, beside cuLaunchKernel called with the same
-// functions, grids and arguments in the same run.
+// What `run_async` costs the host at sizes seen before, for each kernel and for each call, beside cuLaunchKernel called
+// with the same functions, grids and arguments in the same run.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/executable.h"
 #include "src/driver/pipeline.h"
+#include "tenon/tenon.h"
 #include "tests/gpu/figures.h"
 #include "tests/harness/targets.h"
 
@@ -140,6 +141,40 @@ TEST(HostCost, OfEachKernelAtSizesSeenBefore) {
            1);
     EXPECT_LT(run - launch, 10) << "loose: machines differ; the bar is 1";
   }
+}
+
+// What a program's loop calls: device arrays on a stream, whose results are used again.
+TEST(HostCost, OfACallOnDeviceArrays) {
+  require("cuda");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const Device gpu("cuda");
+  const Executable executable = compile(Graph::parse(chain(1)), gpu);
+  const Stream stream = gpu.stream();
+  const DeviceArray x = gpu.zeros({16, 8}), room = gpu.zeros({4096});
+  std::vector<DeviceArray> results;
+  executable.run_async({x}, results, stream);
+  const std::vector<Buffer> inputs{buffer_of(x)};
+  const auto record = executable.impl().record_for(inputs, {});
+  const cuda::DevicePtr device = cuda::Device::open(cuda::open_driver(), default_options().device);
+  const cuda::CurrentContext current(*device);
+  BareLaunches bare(device, *record, buffer_of(room).data);
+  const auto kernels = static_cast<double>(record->launches.size());
+  constexpr int kRounds = 400, kCalls = 64;
+  std::vector<double> ours, theirs;
+  for (int round = 0; round < kRounds; ++round) {
+    ours.push_back(milliseconds_of([&] {
+      for (int i = 0; i < kCalls; ++i) executable.run_async({x}, results, stream);
+    }));
+    gpu.wait();
+    theirs.push_back(milliseconds_of([&] {
+      for (int i = 0; i < kCalls; ++i) bare();
+    }));
+    gpu.wait();
+  }
+  const double call = median(ours) * 1e3 / kCalls, launches = median(theirs) * 1e3 / kCalls;
+  std::printf("%d kernels: a call %.3f us, cuLaunchKernel %.3f us\n", static_cast<int>(kernels), call, launches);
+  figure("host cost of a call on device arrays on top of cuLaunchKernel", call - launches, "us", 2);
+  EXPECT_LT(call - launches, 10) << "loose: machines differ; the bar is 2";
 }
 
 }  // namespace
