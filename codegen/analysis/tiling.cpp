@@ -158,7 +158,11 @@ int loaded_words(const Kernel& kernel, const OperandPart& part, int axis, int ve
 StreamParts stream_parts(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts,
                          TileElement element, const Target& target) {
   StreamParts stream;
-  stream.few_are_rows = schedule.tile_m <= schedule.tile_n;
+  const auto most = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
+  };
+  stream.few_are_rows = schedule.tile_m != schedule.tile_n ? schedule.tile_m < schedule.tile_n  // of a square tile by
+                                                           : most(parts.m) <= most(parts.n);    // what there is
   stream.matrix = stream.few_are_rows ? parts.b : parts.a;
   stream.few = stream.few_are_rows ? parts.a : parts.b;
   const auto access = [&](const OperandPart& part, int limit) {

@@ -169,6 +169,16 @@ std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
           schedule.stages = stages;
           result.push_back(schedule);
         }
+  if (chosen.tile_q == 64)
+    for (const int keys : {32, 64, 96, 128})
+      for (const int parts : {1, 2, 4, 8})
+        for (const int stages : {2, 3, 4}) {
+          AttendSchedule schedule = chosen;
+          schedule.tile_kv = keys;
+          schedule.parts = parts;
+          schedule.stages = stages;
+          result.push_back(schedule);
+        }
   return result;
 }
 

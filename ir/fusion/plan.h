@@ -184,6 +184,7 @@ struct PlanOptions {
                              ///< target's code generator has it
   bool pad_rows = false;     ///< operands of products are copied where their rows begin off 16-byte boundaries
   bool turn_f8 = false;      ///< operands of f8 products are copied where they do not lie along the depth
+  bool turn_few = false;     ///< and few rows or columns beside a large matrix
   bool split_depth = false;  ///< few tiles of a product with a long depth become batches of parts of it, and their sum
   bool split_f32 = false;    ///< f32 products that tensor cores do not take become three of f16 parts
   bool pair_products =

@@ -22,9 +22,13 @@ constexpr double kGain = 1.25;              // that a rewrite must promise
 constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
 constexpr std::int64_t kSmallTile = 32;     // and of the smallest
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
-constexpr std::int64_t kDepthStep = 64;     // of which a part is whole ones
-constexpr std::int64_t kMostParts = 64;     // of a depth
-constexpr std::int64_t kStreamedRows = 32;  // up to so many, 16-bit operands pass at the speed of memory anyway
+constexpr std::int64_t kDepthStep = 64;     // of which a part is whole ones, where parts do not divide the depth
+constexpr std::int64_t kAligned = 8;        // elements of a part where they do: vectors do not cross its end
+constexpr std::int64_t kMostParts = 128;    // of a depth
+constexpr std::int64_t kStreamedRows = 32;  // up to so many, and the other operand streams through one block for each
+constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
+constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
+constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
 constexpr double kThreadsOfProcessor = 2048;
 
 struct Problem {
@@ -153,6 +157,7 @@ class ArrangeProducts {
     std::vector<ValueId> operands = rewrite_.mapped(node.operands);
     bool changed = false;
     if (options_.turn_f8) changed = turn_f8(node, operands, problem);
+    if (options_.turn_few) changed = turn_few(operands, problem, element, node.place) || changed;
     if (of_attention) {
       if (changed)
         rewrite_.replace(node.results[0], append_one(rewrite_.graph, node.op, operands, node.attrs, node.place));
@@ -161,13 +166,13 @@ class ArrangeProducts {
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
-    const std::int64_t parts = options_.split_depth ? parts_of_depth(problem, element) : 1;
-    if (parts > 1) {
-      rewrite_.replace(node.results[0], split(node, operands, parts));
+    const Division division = options_.split_depth ? division_of(problem, element) : Division{};
+    if (division.parts > 1) {
+      rewrite_.replace(node.results[0], split(node, operands, division));
     } else if (changed) {
       rewrite_.replace(node.results[0], append_one(rewrite_.graph, node.op, operands, node.attrs, node.place));
     }
-    return changed || parts > 1;
+    return changed || division.parts > 1;
   }
 
   // Microseconds of the tiles, each on a multiprocessor of its own as long as there are any.
@@ -178,25 +183,53 @@ class ArrangeProducts {
     return std::ceil(tiles / processors) * 2 * tile_elements * depth / (tflops * 1e6 / processors);
   }
 
-  std::int64_t parts_of_depth(const Problem& problem, const ContractionElement& element) const {
-    const std::int64_t few = std::min(problem.m, problem.n);
-    if (problem.batch != 1 || few == 1 || (element.tensor_cores && few <= kStreamedRows)) return 1;
-    const std::int64_t tile_m = std::min(kTile, problem.m), tile_n = std::min(kTile, problem.n);
-    const double tiles = std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
-                         std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
-    const auto elements = static_cast<double>(tile_m * tile_n);
-    const auto depth = static_cast<double>(problem.k);
-    const double in_kernel = std::max(1.0, std::min(options_.cost.depth_parts, depth / kLeastDepth));
-    const double whole = tiles_us(tiles * in_kernel, depth / in_kernel, elements, element);
-    double least = whole / kGain;
-    std::int64_t best = 1;
+  // The whole depth where there is one part. Parts are alike; what they leave is multiplied by itself.
+  struct Division {
+    std::int64_t parts = 1, depth = 0;
+    std::int64_t rest(const Problem& problem) const { return problem.k - parts * depth; }
+  };
+
+  // Where few blocks have work, each of them draws no more than its share of the memory's bandwidth.
+  double divided_us(const Problem& problem, const ContractionElement& element, const Division& division) const {
+    const CostModel& cost = options_.cost;
+    const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
+    const bool streams = element.tensor_cores && few <= kStreamedRows;
+    const std::int64_t tile_few = std::min(kTile, few), tile_many = std::min(streams ? kStreamedWide : kTile, many);
+    const auto depth = static_cast<double>(division.depth);
+    const double in_kernel = streams ? 1 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
+    const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
+                         std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) *
+                         static_cast<double>(division.parts) * in_kernel;
+    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
+    const auto bytes = [&](std::int64_t rows, double columns) {
+      return static_cast<double>(rows) * columns * size_of(element.dtype);
+    };
+    const double drawn = bytes(streams ? tile_many : tile_few + tile_many, depth / in_kernel) /
+                         (cost.block_gb_s * (streams ? kStreamedDraw : 1) * 1e3);
+    const double products = tiles_us(tiles, depth / in_kernel, static_cast<double>(tile_few * tile_many), element);
+    const double read = bytes(few + many, depth * static_cast<double>(division.parts)) / (cost.bandwidth_gb_s * 1e3);
+    return std::max({products, std::ceil(tiles / processors) * drawn, read});
+  }
+
+  Division division_of(const Problem& problem, const ContractionElement& element) const {
+    const Division whole{1, problem.k};
+    if (problem.batch != 1 || std::min(problem.m, problem.n) == 1) return whole;
+    const CostModel& cost = options_.cost;
+    double least = divided_us(problem, element, whole) / kGain;
+    Division best = whole;
+    const auto consider = [&](const Division& division) {
+      const auto sums = 4 * static_cast<double>(division.parts * problem.m * problem.n);
+      double us = divided_us(problem, element, division) + cost.launch_us + 2 * sums / (cost.l2_bandwidth_gb_s * 1e3);
+      if (const std::int64_t rest = division.rest(problem); rest > 0)
+        us += cost.launch_us + divided_us(problem, element, {1, rest});
+      if (us < least) best = division, least = us;
+    };
     for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
-      if (problem.k % (parts * kDepthStep) != 0) continue;
-      const auto p = static_cast<double>(parts);
-      const double sums = 4 * p * static_cast<double>(problem.m) * static_cast<double>(problem.n);
-      const double us = tiles_us(tiles * p, depth / p, elements, element) + options_.cost.launch_us +
-                        2 * sums / (options_.cost.l2_bandwidth_gb_s * 1e3);
-      if (us < least) best = parts, least = us;
+      const std::int64_t depth = problem.k / parts;
+      if (problem.k % parts == 0 && depth % kAligned == 0)
+        consider({parts, depth});
+      else
+        consider({parts, depth / kDepthStep * kDepthStep});
     }
     return best;
   }
@@ -324,19 +357,35 @@ class ArrangeProducts {
     return append_one(rewrite_.graph, op, std::move(operands), std::move(attrs), place);
   }
 
-  // The sum over `parts` batches, each the product of a part of the depth.
-  ValueId split(const Node& node, const std::vector<ValueId>& operands, std::int64_t parts) {
-    const Shape a = rewrite_.graph.type(operands[0]).shape, b = rewrite_.graph.type(operands[1]).shape;
-    const Dim m = a[a.size() - 2], n = b.back(), k = a.back(), part(k.constant() / parts);
-    const ValueId rows = append(Op::reshape, {operands[0]}, {{"shape", Shape{m, Dim(parts), part}}}, node.place);
+  // The sum over batches, each the product of a part of the depth, and what the parts leave.
+  ValueId split(const Node& node, const std::vector<ValueId>& operands, const Division& division) {
+    const Type a = rewrite_.graph.type(operands[0]), b = rewrite_.graph.type(operands[1]);
+    const auto axis_a = static_cast<std::int64_t>(a.shape.size()) - 1;
+    const auto axis_b = static_cast<std::int64_t>(b.shape.size()) - 2;
+    const std::int64_t depth = a.shape.back().constant(), divided = division.parts * division.depth;
+    const Dim m = a.shape[a.shape.size() - 2], n = b.shape.back(), parts(division.parts), part(division.depth);
+    const bool rest = divided < depth;
+    const auto ahead = [&](ValueId operand, std::int64_t axis) {
+      return rest ? part_of_depth(operand, axis, 0, divided, node.place) : operand;
+    };
+    const ValueId rows =
+        append(Op::reshape, {ahead(operands[0], axis_a)}, {{"shape", Shape{m, parts, part}}}, node.place);
     const ValueId left = append(Op::transpose, {rows}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}}, node.place);
-    const ValueId right = append(Op::reshape, {operands[1]}, {{"shape", Shape{Dim(parts), part, n}}}, node.place);
+    const ValueId right =
+        append(Op::reshape, {ahead(operands[1], axis_b)}, {{"shape", Shape{parts, part, n}}}, node.place);
     const DType dtype = graph_.type(node.results[0]).dtype;
     const DType wide = is_real(dtype) && size_of(dtype) < 4 ? DType::f32 : dtype;
     Attrs attrs = node.attrs;
     attrs.set("dtype", wide);
     const ValueId products = append(node.op, {left, right}, attrs, node.place);
     ValueId sum = append(Op::sum, {products}, {{"axis", std::vector<std::int64_t>{0}}}, node.place);
+    if (rest) {
+      const ValueId behind = append(node.op,
+                                    {part_of_depth(operands[0], axis_a, divided, depth, node.place),
+                                     part_of_depth(operands[1], axis_b, divided, depth, node.place)},
+                                    attrs, node.place);
+      sum = append(Op::add, {sum, append(Op::reshape, {behind}, {{"shape", Shape{m, n}}}, node.place)}, {}, node.place);
+    }
     if (dtype != wide) sum = append(Op::cast, {sum}, {{"dtype", dtype}}, node.place);
     return append(Op::reshape, {sum}, {{"shape", graph_.type(node.results[0]).shape}}, node.place);
   }
@@ -396,15 +445,16 @@ class ArrangeProducts {
     return axis == last;
   }
 
-  // The operand, stored along the depth: a copy of it, with rows that begin at 16-byte boundaries, seen as it was.
-  ValueId turned(ValueId operand, const Place& place) {
-    ValueId& result = turned_.try_emplace(operand, -1).first->second;
+  // The operand, stored along the depth, its axis `along`: a copy of it, with rows that begin at 16-byte boundaries,
+  // seen as it was.
+  ValueId turned(ValueId operand, std::int64_t along, const Place& place) {
+    ValueId& result = turned_.try_emplace({operand, along}, -1).first->second;
     if (result >= 0) return result;
     const auto rank = static_cast<std::int64_t>(rewrite_.graph.type(operand).shape.size());
     std::vector<std::int64_t> perm;
     for (std::int64_t axis = 0; axis < rank; ++axis) perm.push_back(axis);
-    std::swap(perm[static_cast<std::size_t>(rank - 2)], perm[static_cast<std::size_t>(rank - 1)]);
-    ValueId copy = append(Op::transpose, {operand}, {{"perm", perm}}, place);
+    std::swap(perm[static_cast<std::size_t>(along)], perm[static_cast<std::size_t>(rank - 1)]);
+    ValueId copy = along == rank - 1 ? operand : append(Op::transpose, {operand}, {{"perm", perm}}, place);
     const std::int64_t depth = rewrite_.graph.type(copy).shape.back().constant(),
                        more = (kRowBytes - depth % kRowBytes) % kRowBytes;
     if (more > 0) {
@@ -414,7 +464,7 @@ class ArrangeProducts {
     }
     stored_.push_back(copy);
     if (more > 0) copy = part_of_depth(copy, rank - 1, 0, depth, place);
-    return result = append(Op::transpose, {copy}, {{"perm", perm}}, place);
+    return result = along == rank - 1 ? copy : append(Op::transpose, {copy}, {{"perm", perm}}, place);
   }
 
   // Tensor cores take f8 as it is stored along the depth only; what lies across it would be multiplied as f16.
@@ -426,8 +476,8 @@ class ArrangeProducts {
         problem.m <= kStreamedRows || problem.n <= kStreamedRows)
       return false;
     const auto rank = [&](ValueId value) { return static_cast<std::int64_t>(rewrite_.graph.type(value).shape.size()); };
-    const bool across[] = {!lies_along(operands[0], rank(operands[0]) - 1),
-                           !lies_along(operands[1], rank(operands[1]) - 2)};
+    const std::int64_t along[] = {rank(operands[0]) - 1, rank(operands[1]) - 2};
+    const bool across[] = {!lies_along(operands[0], along[0]), !lies_along(operands[1], along[1])};
     if (!across[0] && !across[1]) return false;
     double copies_us = 0;
     for (const int i : {0, 1})
@@ -436,7 +486,26 @@ class ArrangeProducts {
                      2 * count(rewrite_.graph.type(operands[i]).shape) / (options_.cost.bandwidth_gb_s * 1e3);
     if (problem.flops() / (options_.cost.tensor_tflops * 1e6) / 2 < kGain * copies_us) return false;
     for (const int i : {0, 1})
-      if (across[i]) operands[i] = turned(operands[i], node.place);
+      if (across[i]) operands[i] = turned(operands[i], along[i], node.place);
+    return true;
+  }
+
+  // Each block reads the few rows beside its own of the matrix, two bytes at a time where they lie across the depth.
+  bool turn_few(std::vector<ValueId>& operands, const Problem& problem, const ContractionElement& element,
+                const Place& place) {
+    const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
+    if (few == 1 || few > kStreamedRows || !element.tensor_cores || size_of(element.dtype) != 2) return false;
+    ValueId& operand = operands[problem.m <= problem.n ? 0 : 1];
+    const Type type = rewrite_.graph.type(operand);
+    const auto rank = static_cast<std::int64_t>(type.shape.size());
+    const std::int64_t along = problem.m <= problem.n ? rank - 1 : rank - 2;
+    if (lies_along(operand, along)) return false;
+    const CostModel& cost = options_.cost;
+    const auto us = [&](double elements) { return elements * size_of(element.dtype) / (cost.bandwidth_gb_s * 1e3); };
+    const double copy_us = cost.launch_us + 2 * us(count(type.shape));
+    const double matrix_us = us(problem.batch * static_cast<double>(many) * static_cast<double>(problem.k));
+    if ((kFewAcross - 1) * matrix_us < kGain * copy_us) return false;
+    operand = turned(operand, along, place);
     return true;
   }
 
@@ -447,8 +516,8 @@ class ArrangeProducts {
   const std::vector<std::vector<NodeId>> users_;  // of each value
   std::set<NodeId> cut_;                          // products that their halves stand for
   std::vector<ValueId> stored_, parts_;
-  std::map<ValueId, ValueId> padded_;   // by what they are copies of
-  std::map<ValueId, ValueId> turned_;   // by what they are copies of
+  std::map<ValueId, ValueId> padded_;                           // by what they are copies of
+  std::map<std::pair<ValueId, std::int64_t>, ValueId> turned_;  // by what they are copies of, and the axis
   std::map<ValueId, ValueId> aligned_;  // by the operands that they stand for: two products of one stay products of one
 };
 
@@ -460,8 +529,8 @@ bool has_contraction(const Graph& graph) {
 }  // namespace
 
 Products arrange_products(Graph graph, const PlanOptions& options, bool wide) {
-  const bool any =
-      options.pad_rows || options.turn_f8 || options.split_depth || options.split_f32 || options.pair_products;
+  const bool any = options.pad_rows || options.turn_f8 || options.turn_few || options.split_depth ||
+                   options.split_f32 || options.pair_products;
   if (!any || !has_contraction(graph)) return {std::move(graph), {}, {}, {}};
   AttentionSearch attention;
   if (options.fuse && options.find_attention) attention = find_attention(Context(graph, options), wide);

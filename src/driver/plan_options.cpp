@@ -9,7 +9,7 @@ ir::PlanOptions plan_options(codegen::TargetKind target, const Options& options,
   ir::PlanOptions result;
   result.fuse = options.fuse;
   result.mixed_order = target == codegen::TargetKind::cuda;
-  result.pad_rows = result.turn_f8 = result.split_depth = result.split_f32 = result.pair_products =
+  result.pad_rows = result.turn_f8 = result.turn_few = result.split_depth = result.split_f32 = result.pair_products =
       result.split_pieces = target == codegen::TargetKind::cuda;
   if (target == codegen::TargetKind::cpu) result.max_packed = 1;  // a CPU has no launch to save
   result.max_live_bytes = options.max_live_bytes;
