@@ -28,6 +28,7 @@ bool is_large(const Kernel& kernel, const AttendParts& parts, const Target& targ
 std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& kernel, const AttendParts& parts,
                                          const Target& target) {
   constexpr int kMostParts = 8, kLeastTiles = 4;  // of keys in a part
+  constexpr double kShareOfClusters = 0.85;       // of the multiprocessors, that clusters of more than two blocks find
   schedule.tile_q = 64;
   const auto least = [&](int axis) {
     return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).min;
@@ -37,7 +38,10 @@ std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& 
   for (const int keys : {128, 96, 64, 32}) {
     schedule.tile_kv = keys;
     schedule.parts = 1;
-    while (schedule.parts < kMostParts && 2 * schedule.parts * heads <= target.multiprocessors &&
+    const auto at_once = [&](int blocks) {
+      return static_cast<double>(blocks * heads) <= (blocks == 2 ? 1 : kShareOfClusters) * target.multiprocessors;
+    };
+    while (schedule.parts < kMostParts && at_once(2 * schedule.parts) &&
            least(parts.j) >= std::int64_t{2} * schedule.parts * kLeastTiles * keys)
       schedule.parts *= 2;
     for (schedule.stages = 4; schedule.stages >= 2; --schedule.stages)

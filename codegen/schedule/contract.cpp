@@ -347,7 +347,14 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
                                                     const ContractSchedule& chosen) {
   std::vector<ContractSchedule> result;
-  const Problem problem = problem_of(kernel, contract_parts(kernel), target);
+  const ContractParts parts = contract_parts(kernel);
+  const Problem problem = problem_of(kernel, parts, target);
+  const bool fed = chosen.feed_a == Feed::threads || chosen.feed_b == Feed::threads;
+  // Warps bring elements of rows that begin anywhere no worse than warpgroups do.
+  if (chosen.loop == MainLoop::mma_sync || chosen.loop == MainLoop::stream || (chosen.loop == MainLoop::wgmma && fed))
+    for (const Tile& tile : kTensorTiles)
+      if (tile_element(kernel, parts.contract, target).tensor_cores && !parts.second)
+        for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, kernel, target));
   if (chosen.loop == MainLoop::wgmma) {
     for (const WarpgroupTile& tile : kWarpgroupTiles)
       for (const int cluster : {1, 2})

@@ -22,12 +22,12 @@ constexpr double kGain = 1.25;              // that a rewrite must promise
 constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
 constexpr std::int64_t kSmallTile = 32;     // and of the smallest
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
-constexpr std::int64_t kDepthStep = 64;     // of which a part is whole ones, where parts do not divide the depth
-constexpr std::int64_t kAligned = 8;        // elements of a part where they do: vectors do not cross its end
+constexpr std::int64_t kAligned = 8;        // elements of which a part is whole ones: no vector crosses its end
 constexpr std::int64_t kMostParts = 128;    // of a depth
 constexpr std::int64_t kStreamedRows = 32;  // up to so many, and the other operand streams through one block for each
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
+constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
 constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
 constexpr double kThreadsOfProcessor = 2048;
 
@@ -157,12 +157,12 @@ class ArrangeProducts {
     std::vector<ValueId> operands = rewrite_.mapped(node.operands);
     bool changed = false;
     if (options_.turn_f8) changed = turn_f8(node, operands, problem);
-    if (options_.turn_few) changed = turn_few(operands, problem, element, node.place) || changed;
     if (of_attention) {
       if (changed)
         rewrite_.replace(node.results[0], append_one(rewrite_.graph, node.op, operands, node.attrs, node.place));
       return changed;
     }
+    if (options_.turn_few) changed = turn_few(operands, problem, element, node.place) || changed;
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
@@ -196,7 +196,9 @@ class ArrangeProducts {
     const bool streams = element.tensor_cores && few <= kStreamedRows;
     const std::int64_t tile_few = std::min(kTile, few), tile_many = std::min(streams ? kStreamedWide : kTile, many);
     const auto depth = static_cast<double>(division.depth);
-    const double in_kernel = streams ? 1 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
+    // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
+    const double in_kernel =
+        streams || division.parts > 1 ? 1 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
     const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
                          std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) *
                          static_cast<double>(division.parts) * in_kernel;
@@ -219,17 +221,14 @@ class ArrangeProducts {
     Division best = whole;
     const auto consider = [&](const Division& division) {
       const auto sums = 4 * static_cast<double>(division.parts * problem.m * problem.n);
-      double us = divided_us(problem, element, division) + cost.launch_us + 2 * sums / (cost.l2_bandwidth_gb_s * 1e3);
+      double us = divided_us(problem, element, division) + kKernels * cost.launch_us +
+                  2 * sums / (cost.l2_bandwidth_gb_s * 1e3);
       if (const std::int64_t rest = division.rest(problem); rest > 0)
-        us += cost.launch_us + divided_us(problem, element, {1, rest});
+        us += kKernels * cost.launch_us + divided_us(problem, element, {1, rest});
       if (us < least) best = division, least = us;
     };
     for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
-      const std::int64_t depth = problem.k / parts;
-      if (problem.k % parts == 0 && depth % kAligned == 0)
-        consider({parts, depth});
-      else
-        consider({parts, depth / kDepthStep * kDepthStep});
+      consider({parts, problem.k / parts / kAligned * kAligned});
     }
     return best;
   }
