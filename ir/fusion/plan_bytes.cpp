@@ -104,9 +104,9 @@ void fields(auto& each, Is<PlanOptions> auto& all) {
   auto& [fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, turn_few, split_depth, split_f32,
          pair_products, split_pieces, rows_apart, turned_apart, max_operands, max_pointers, max_nodes, max_places,
          max_readers, max_siblings, window, max_packed, max_live_bytes, typical, cost] = all;
-  each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, turn_few, split_depth, split_f32, pair_products,
-       split_pieces, rows_apart, turned_apart, max_operands, max_pointers, max_nodes, max_places, max_readers,
-       max_siblings, window, max_packed, max_live_bytes, typical, cost);
+  each(fuse, find_attention, siblings, duplicate, mixed_order, pad_rows, turn_f8, turn_few, split_depth, split_f32,
+       pair_products, split_pieces, rows_apart, turned_apart, max_operands, max_pointers, max_nodes, max_places,
+       max_readers, max_siblings, window, max_packed, max_live_bytes, typical, cost);
 }
 
 template <typename T>

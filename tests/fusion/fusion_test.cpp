@@ -79,8 +79,8 @@ std::string planned(const Regression& regression) {
   PlanOptions options;
   options.fuse = !regression.unfused;
   options.mixed_order = regression.mixed_order;
-  options.pad_rows = options.turn_f8 = options.turn_few = options.split_depth = options.split_f32 = options.pair_products =
-      options.split_pieces = regression.products;
+  options.pad_rows = options.turn_f8 = options.turn_few = options.split_depth = options.split_f32 =
+      options.pair_products = options.split_pieces = regression.products;
   if (regression.unpacked) options.max_packed = 1;
   for (const Limit& limit : kLimits)
     if (const auto value = regression.limits.find(limit.name); value != regression.limits.end())

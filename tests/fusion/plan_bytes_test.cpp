@@ -13,8 +13,8 @@ namespace {
 
 PlanOptions all_options() {
   PlanOptions options;
-  options.mixed_order = options.pad_rows = options.turn_f8 = options.turn_few = options.split_depth = options.split_f32 =
-      options.pair_products = options.split_pieces = true;
+  options.mixed_order = options.pad_rows = options.turn_f8 = options.turn_few = options.split_depth =
+      options.split_f32 = options.pair_products = options.split_pieces = true;
   return options;
 }
 
