@@ -137,7 +137,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
         in_parts(choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, resident),
                  finishing_team(kernel));
   // Beside a value that all columns of a row share, a vector's, the compiler waits for each load rather than to take a
-  // register beyond the 32nd: f16 1 x 1024 by 1024 x 3072 took 13.7 us for 10.1, 1 x 4096 by 4096 x 14336 51.9 for 50.4
+  // register beyond the 32nd: f16 1 x 1024 by 1024 x 3072 took 13.7 us for 9.9, 1 x 4096 by 4096 x 14336 51.9 for 50.8
   // (H100).
   constexpr int kResident = 768;  // threads of a multiprocessor, of which each has 85 registers
   const std::size_t streams = row_streams(kernel).size();
