@@ -132,9 +132,11 @@ TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {
 
 TEST(TensorKernelText, OddSizesAreReadElementByElement) {
   const Target target = codegen::cuda_target("sm_90a");
-  const Source source = emit_cuda(matmul_kernel({.name = "odd", .m = 511, .n = 333, .k = 77}, target), target);
-  expect_lines(source.text, {", true>, 1, true, false, 32>((int)511, (int)77,",
-                             ", false>, 1, false, false, 32>((int)333, (int)77,", "make_result_ahead<1, 0>"});
+  const Source source = emit_cuda(matmul_kernel({.name = "odd", .m = 4095, .n = 3333, .k = 77}, target), target);
+  expect_lines(source.text, {", true>, 1, true, false, 32>((int)4095, (int)77,",
+                             ", false>, 1, false, false, 32>((int)3333, (int)77,", "make_result_ahead<1, 0>"});
+  const Source small = emit_cuda(matmul_kernel({.name = "small", .m = 511, .n = 333, .k = 77}, target), target);
+  expect_lines(small.text, {"contract_mma<f16, "});
 }
 
 TEST(TensorKernelText, F32IsNotRoundedUnlessAsked) {
