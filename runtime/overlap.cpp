@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 
+#include "codegen/kernel/uses.h"
 #include "runtime/small_array.h"
 
 namespace tenon::runtime {
@@ -39,14 +40,9 @@ std::map<int, Reads> last_reads(const LaunchRecord& record) {
   return reads;
 }
 
-// Whether `value` is computed from the load `from`.
-bool depends_on(const codegen::Kernel& kernel, codegen::InstrId value, codegen::InstrId from) {
-  std::vector<bool> needed(kernel.body.size());
-  needed[static_cast<std::size_t>(value)] = true;
-  for (codegen::InstrId id = value; id >= from; --id)
-    if (needed[static_cast<std::size_t>(id)])
-      for (const codegen::InstrId arg : kernel.instr(id).args) needed[static_cast<std::size_t>(arg)] = true;
-  return needed[static_cast<std::size_t>(from)];
+// Whether one of `roots` is computed from the load `from`, or lies where it says.
+bool depends_on(const codegen::Kernel& kernel, const std::vector<codegen::InstrId>& roots, codegen::InstrId from) {
+  return codegen::contains(codegen::needed(kernel, roots), from);
 }
 
 // Why not each point reads operand `read` only at the element of `written` that it writes, which it computes from it;
@@ -61,12 +57,12 @@ std::string why_not_at_one_element(const codegen::Kernel& kernel, int read, int 
     const codegen::Instr& load = kernel.body[i];
     if (load.kind != codegen::InstrKind::load || load.access.operand != read) continue;
     if (!load.access.guards.empty() || !(load.access.offset == store.access.offset)) return elsewhere;
-    if (!depends_on(kernel, store.value, static_cast<codegen::InstrId>(i)))
+    if (!depends_on(kernel, {store.value}, static_cast<codegen::InstrId>(i)))
       return "needs the old content for another result";
     // A compiler finds out that some functions of integers are none (x != x), and then may store before it loads.
     if (is_real(load.dtype)) continue;
     for (const codegen::Store& other : kernel.stores)
-      if (other.access.operand != written && depends_on(kernel, other.value, static_cast<codegen::InstrId>(i)))
+      if (other.access.operand != written && depends_on(kernel, roots_of(other), static_cast<codegen::InstrId>(i)))
         return "needs the old content, of no real dtype, for another result";
   }
   return "";
@@ -92,10 +88,10 @@ std::string why_no_update_of_rows(const codegen::Kernel& kernel, int read, int w
     const auto from = static_cast<codegen::InstrId>(i);
     for (std::size_t other = i; other < kernel.body.size(); ++other)
       if (kernel.body[other].kind == codegen::InstrKind::reduce &&
-          depends_on(kernel, static_cast<codegen::InstrId>(other), from))
+          depends_on(kernel, {static_cast<codegen::InstrId>(other)}, from))
         return "needs the old content for its reductions";
     for (const codegen::Store& store : kernel.stores)
-      if (store.access.operand != written && depends_on(kernel, store.value, from))
+      if (store.access.operand != written && depends_on(kernel, roots_of(store), from))
         return "needs the old content for another result";
   }
   return "";

@@ -48,7 +48,16 @@ TEST_P(Updates, RowsThatAreNeededAgain) {
 })");
 }
 
-INSTANTIATE_TEST_SUITE_P(On, Updates, ::testing::Values("cpu", "cuda", "cuda_on_host"),
+TEST_P(Updates, PlacesThatRowsAreTakenFrom) {
+  expect_right(R"((x: f32[5, 9], at: i32[4]) {
+  return log_softmax(take(x, at)), right_shift(at, at) into at
+})");
+  expect_right(R"((x: f32[50], at: i32[40]) {
+  return exp(take(x, at)), sub(at, at) into at
+})");
+}
+
+INSTANTIATE_TEST_SUITE_P(On, Updates, ::testing::Values("cpu", "cpu_avx2", "cpu_sse", "cuda", "cuda_on_host"),
                          [](const auto& each) { return each.param; });
 
 }  // namespace

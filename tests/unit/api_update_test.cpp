@@ -2,6 +2,7 @@
 #ifdef TENON_WITH_CPU
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -118,6 +119,19 @@ TEST(Update, ARowThatNeedsItselfIsCopied) {
       check("graph normalize(x: f32[8, 4]) {\n  y = softmax(x)\n  return y into x\n}\n", {counting({8, 4})});
   ASSERT_EQ(reasons.size(), 1U);
   EXPECT_NE(reasons[0].find("needs the old content for its reductions"), std::string::npos) << reasons[0];
+}
+
+// The index is old content too: written in place it would be read again between the sweeps.
+TEST(Update, ARowThatFindsItsElementsByItselfIsCopied) {
+  Array rows = Array::zeros({4}, DType::i32);
+  for (std::int32_t i = 0; i < 4; ++i) std::memcpy(rows.bytes.data() + 4 * i, &i, sizeof i);
+  const Reasons reasons = check(R"(graph gathered(x: f32[5, 5], at: i32[4]) {
+  y = softmax(take(x, at))
+  return y, right_shift(at, 1) into at
+})",
+                                {counting({5, 5}), rows});
+  ASSERT_EQ(reasons.size(), 1U);
+  EXPECT_NE(reasons[0].find("needs the old content"), std::string::npos) << reasons[0];
 }
 
 // Along rows and down columns, in one part or several.
