@@ -113,6 +113,13 @@ double Numerics::overflowed(double value, std::int64_t i) const {
   return noise(i) > 0 ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
+double Numerics::underflowed(double value, std::int64_t i) const {
+  if (!disturbs_ || quiet_) return value;
+  const std::uint64_t drawn = chooses_ ? mix(~key_ + static_cast<std::uint64_t>(i)) >> 2 & 3 : second_pair_ ? 1 : 0;
+  if (drawn == 0) return value;
+  return drawn == 1 ? std::copysign(0, value) : value * (1 + noise(i));
+}
+
 double Numerics::settle_within(DType dtype, double value, double error, std::int64_t i) const {
   if (disturbs_ && std::isinf(error) && !quiet_) value = overflowed(value, i);
   if (!disturbs_ || !std::isfinite(value)) return keep(dtype, value);

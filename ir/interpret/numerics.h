@@ -41,6 +41,10 @@ class Numerics {
   /// A value with an absolute error of at most `error`: disturbed, then kept.
   double settle_within(DType dtype, double value, double error, std::int64_t i) const;
 
+  /// A product of several factors, of which some order falls below the least normal number on the way: as it is, or
+  /// with the few digits that were left, or none.
+  double underflowed(double value, std::int64_t i) const;
+
   /// Of a sum of f32 (docs/numerics.md): a few blocks of at most 512 terms, which may err to the same side.
   static constexpr std::int64_t kLongestChain = 4096;
 

@@ -67,13 +67,13 @@ struct Factors {
     if (exponent > 0) growth += exponent;
     if (exponent < 0) shrinkage -= exponent;
   }
-  // Infinite where some order leaves the range on the way, in which others need not.
+  bool underflows(DType compute) const { return -shrinkage < real_format(compute).min_exponent; }
+  // Infinite where some order overflows on the way, in which others need not.
   double error(DType compute, std::int64_t factors, double product) const {
-    const RealFormat format = real_format(compute);
-    const bool overflows = growth >= std::log2(format.largest), underflows = -shrinkage < format.min_exponent;
-    if ((overflows && shrinkage > 0) || (underflows && growth > 0)) return std::numeric_limits<double>::infinity();
+    const bool overflows = growth >= std::log2(real_format(compute).largest);
+    if (overflows && shrinkage > 0) return std::numeric_limits<double>::infinity();
     const double relative = (1 + std::sqrt(static_cast<double>(factors))) * unit_roundoff(compute) * std::fabs(product);
-    return underflows ? relative + static_cast<double>(factors) * ulp(compute, product) : relative;
+    return underflows(compute) ? relative + static_cast<double>(factors) * ulp(compute, product) : relative;
   }
 };
 
@@ -81,10 +81,15 @@ void settle_products(const Step& step, const std::vector<int>& axes, std::int64_
   const Array& x = step.operand(0);
   std::vector<Factors> known(result.reals.size());
   for_each_place(x.shape, axes, [&](std::size_t i, std::size_t place) { known[place].multiply(x.reals[i]); });
-  for (std::size_t i = 0; i < result.reals.size(); ++i)
-    result.reals[i] = step.numerics.settle_within(result.dtype, result.reals[i],
-                                                  known[i].error(compute_type(result.dtype), factors, result.reals[i]),
-                                                  static_cast<std::int64_t>(i));
+  const DType compute = compute_type(result.dtype);
+  for (std::size_t i = 0; i < result.reals.size(); ++i) {
+    const auto at = static_cast<std::int64_t>(i);
+    double& product = result.reals[i];
+    const double error = known[i].error(compute, factors, product);
+    if (known[i].underflows(compute) && known[i].growth > 0) product = step.numerics.underflowed(product, at);
+    const double settled = step.numerics.settle_within(result.dtype, product, error, at);
+    product = std::isfinite(error) ? std::copysign(settled, product) : settled;  // the sign is exact
+  }
 }
 
 void keep_all(const Step& step, Array& result) {

@@ -366,6 +366,21 @@ TEST(Compare, OnlyProductsThatOverflowThemselvesDoSoOnTheWay) {
   EXPECT_TRUE(compare_with_interpreter(graph, {a, b}, {y}, {}, 48).at(0).equal);
 }
 
+// -1e-30 * 1e-30 is -0, which may be multiplied by 1e20 then: the root of what should be negative.
+TEST(Compare, AProductMayUnderflowOnTheWay) {
+  HostArray x = make_array(DType::f32, {3}), y = make_array(DType::f32, {});
+  const double factors[] = {-1e-30, 1e-30, 1e20};
+  for (int i = 0; i < 3; ++i) set_real(x, i, factors[i]);
+  const Graph graph = parse("graph f(x: f32[3]) { return rsqrt(prod(x)) }");
+  for (const double root : {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    set_real(y, 0, root);
+    EXPECT_TRUE(compare_with_interpreter(graph, {x}, {y}).at(0).equal) << root;
+  }
+  set_real(x, 0, 1e-30);  // it keeps its sign
+  set_real(y, 0, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_FALSE(compare_with_interpreter(graph, {x}, {y}).at(0).equal);
+}
+
 // A plan that stores x^2 rounds it, and then its square.
 TEST(Compare, PowersMayBeProductsThatAreRounded) {
   const HostArray x = random_array(DType::bf16, {3000});
