@@ -55,6 +55,12 @@ TEST_P(Updates, PlacesThatRowsAreTakenFrom) {
   expect_right(R"((x: f32[50], at: i32[40]) {
   return exp(take(x, at)), sub(at, at) into at
 })");
+  expect_right(R"((x: f32[50], at: f32[40]) {
+  return exp(take(x, cast(at, dtype=i32))), mul(at, 0.5) into at
+})");
+  expect_right(R"((x: f32[50, 9], at: f32[40]) {
+  return softmax(take(x, cast(at, dtype=i32))), mul(at, 0.5) into at
+})");
 }
 
 INSTANTIATE_TEST_SUITE_P(On, Updates, ::testing::Values("cpu", "cpu_avx2", "cpu_sse", "cuda", "cuda_on_host"),
