@@ -253,8 +253,13 @@ std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTile
          (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + kOfWarp * warps + kZeros;
 }
 
+std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& target) {
+  return target.shared_memory_per_multiprocessor / schedule.resident - target.reserved_shared_memory_per_block;
+}
+
 int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target) {
-  return schedule.parts == 1 && wgmma_shared_bytes(schedule, tiles, 2) <= target.shared_memory_per_block ? 2 : 1;
+  const bool fits = wgmma_shared_bytes(schedule, tiles, 2) <= wgmma_shared_limit(schedule, target);
+  return schedule.parts == 1 && fits ? 2 : 1;
 }
 
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {

@@ -92,6 +92,8 @@ int wgmma_width(const AttendTiles& tiles);
 /// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh), with that
 /// many tiles of queries.
 std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q);
+/// What a block may have of it, so that `resident` blocks fit.
+std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& target);
 /// Tiles of queries that it holds: two, so that the next one comes while this one is multiplied, where both fit.
 int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target);
 

@@ -9,11 +9,10 @@
 // bytes side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
 // `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
-// are.
-// `stages_q`: tiles of queries that are there or on their way. Of f8, lines of values lie along the keys, and weights are
-// multiplied by 2^`lift`, since f8 has few exponents.
+// are. `stages_q`: tiles of queries that are there or on their way. `resident`: blocks that a multiprocessor runs at once.
+// Of f8, lines of values lie along the keys, and weights are multiplied by 2^`lift`, since f8 has few exponents.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
-          bool block_mask_, bool pages_ = false, int lift_ = 0>
+          int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
@@ -32,8 +31,10 @@ struct attend_tiles {
   static constexpr int stages_t = block_mask ? 6 : 0;  // tests of 32 tiles of keys that are known
   // Tests take registers from those who multiply.
   static constexpr int of_tests = block_mask && consumers > 1 ? 8 : 0;
-  static constexpr int consumer_registers = (consumers == 1 ? 240 : consumers == 2 ? 232 : 160) - of_tests;
-  static constexpr int producer_registers = (consumers == 1 ? 128 : consumers == 2 ? 40 : 32) + consumers * of_tests;
+  static constexpr bool shares = resident_ > 1;  // the registers of a multiprocessor
+  static_assert(resident_ == 1 || (resident_ == 2 && consumers == 1 && !block_mask), "the warps of two blocks have registers");
+  static constexpr int consumer_registers = (shares ? 200 : consumers == 1 ? 240 : consumers == 2 ? 232 : 160) - of_tests;
+  static constexpr int producer_registers = (shares ? 56 : consumers == 1 ? 128 : consumers == 2 ? 40 : 32) + consumers * of_tests;
   static_assert(tile_kv % (turned ? line_v : in_step) == 0 && depth % in_step == 0 && width % 32 == 0, "whole instructions, and whole turns of results");
 };
 

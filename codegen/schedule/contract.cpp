@@ -8,6 +8,7 @@
 #include "codegen/analysis/box.h"
 #include "codegen/analysis/product_bounds.h"
 #include "codegen/analysis/tiling.h"
+#include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/choices.h"
 #include "codegen/schedule/limits.h"
 
@@ -48,6 +49,7 @@ constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more th
 constexpr int kLeastDepth = 256;                   // of a part
 constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
 constexpr int kFewRows = 32;                       // fewer rows or columns than half of a warpgroup's are wasted on it
+constexpr std::int64_t kLineBytes = 128;           // of a step's row, and of the caches
 constexpr int kMostAhead = 8;                      // steps of the depth that are asked for ahead
 
 // A size to plan with: unknown extents count as 1024.
@@ -63,8 +65,10 @@ struct Problem {
   double epilogue = 1;  // what a sum costs on its way out, where a store is 1
   const Kernel* kernel = nullptr;
   ContractParts parts = {};
-  ProductBounds bounds = {};    // empty where nobody looks at them
-  double fed_a = 0, fed_b = 0;  // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
+  ProductBounds bounds = {};      // empty where nobody looks at them
+  double fed_a = 0, fed_b = 0;    // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
+  double line_a = 0, line_b = 0;  // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
+  std::int64_t step = 64;         // elements of 128 bytes
 
   // tile_n: of all products, side by side.
   ProductShare share(int tile_m, int tile_n) const {
@@ -100,15 +104,21 @@ double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
          tile.efficiency;
 }
 
-// In clocks of a multiprocessor: its products, and the sums' way out, which another warpgroup's products hide where
-// they take turns; but then one of them alone hands out a tile.
-double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const Target& target) {
+// Blocks that find a place at once, of clusters of so many.
+int places_of_clusters(int blocks, const Target& target) {
+  const double clusters = kShareOfClusters[static_cast<std::size_t>(blocks)] * target.multiprocessors / blocks;
+  return std::max(1, static_cast<int>(clusters)) * blocks;
+}
+
+// In clocks of a multiprocessor: its products, unless its operands take longer to come, and the sums' way out, which
+// another warpgroup's products hide where they take turns; but then one of them alone hands out a tile. `cluster`
+// blocks share what they read of b.
+double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& problem, const Target& target) {
   constexpr double kClocksOfSum = 0.14;   // of a multiprocessor, where two warpgroups hand out
   constexpr double kShareOfTwo = 0.78;    // of the time of one: two that hand out at once share the way to memory
   constexpr double kClocksOfStart = 390;  // of a tile, until its first product
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
-  constexpr double kShareOfClusters = 0.85;  // of the multiprocessors, that clusters of more than two blocks find
   const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
@@ -116,13 +126,14 @@ double cost(const WarpgroupTile& tile, int parts, const Problem& problem, const 
                           (beyond ? tile.beyond : tile.efficiency) * elements;
   const double fed = (problem.fed_a * tile.m + problem.fed_b * tile.n) * static_cast<double>(problem.k) * depth /
                      parts / producers_of(tile);
-  const double multiplied = std::max(products, fed) + kClocksOfStart;
+  const double boxes = (problem.line_a * tile.m + problem.line_b * tile.n / cluster) *
+                       static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
+  const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1) * elements;
-  const auto blocks = static_cast<double>(tiles * parts);
-  const bool at_once = blocks <= (parts == 2 ? 1 : kShareOfClusters) * target.multiprocessors;
-  const double meeting = parts == 1 ? 0 : at_once ? kClocksOfMeeting + kClocksOfPart * parts : kClocksOfWaiting;
-  const auto turns = static_cast<double>(ceil_div(tiles * parts, target.multiprocessors));
+  const int places = parts == 1 ? target.multiprocessors : places_of_clusters(parts, target);
+  const auto turns = static_cast<double>(ceil_div(tiles * parts, places));
+  const double meeting = parts == 1 ? 0 : turns > 1 ? kClocksOfWaiting : kClocksOfMeeting + kClocksOfPart * parts;
   const double of_two = std::max({multiplied, (multiplied + sum) / 2, kShareOfTwo * sum});
   const double hidden = sum * static_cast<double>(all - tiles) / target.multiprocessors;  // nothing but their way out
   return (tile.turns ? turns * of_two + sum : turns * (multiplied + sum + meeting)) + hidden;
@@ -149,6 +160,24 @@ double clocks_of_fed(const Kernel& kernel, const ContractParts& parts, const Ope
   return std::max(1.0, 8.0 / vector) / kFedElementsOfClock;
 }
 
+// Whether rows of the operand's boxes begin off lines of 128 bytes, so that 128 bytes of them lie across two. Those of
+// less than a line have no 128 bytes.
+bool splits_lines(const Kernel& kernel, const ContractParts& parts, const OperandPart& part, const Target& target) {
+  if (feed_of(kernel, parts, part, target) == Feed::threads) return false;
+  std::string why_not;
+  const auto box = box_access(kernel, part, parts.batch, why_not);
+  const auto line = static_cast<int>(kLineBytes / size_of(warpgroup_element(kernel, parts, target).dtype));
+  if (!box || box->strides.empty() || typical(box->strides.front(), kernel.symbols) < line) return false;
+  return power_of_two_divisor(box->strides.front(), line, kernel.symbols) != line;
+}
+
+// Of 128 bytes of a row, on their way from the second-level cache. Fitted to products of an H100 with rows 368 to
+// 16,368 bytes apart: lines come at 55 bytes a clock, and rows that split them at 28.
+double clocks_of_line(const Kernel& kernel, const ContractParts& parts, const OperandPart& part, const Target& target) {
+  if (feed_of(kernel, parts, part, target) == Feed::threads) return 0;
+  return splits_lines(kernel, parts, part, target) ? 4.5 : 2.33;
+}
+
 Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Target& target) {
   const auto extent = [&](int axis) {
     return typical(kernel.axes[static_cast<std::size_t>(axis)].extent, kernel.symbols);
@@ -160,6 +189,11 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
   problem.fed_a = clocks_of_fed(kernel, parts, parts.a, target);
   problem.fed_b = clocks_of_fed(kernel, parts, parts.b, target);
+  if (splits_lines(kernel, parts, parts.a, target) || splits_lines(kernel, parts, parts.b, target)) {
+    problem.line_a = clocks_of_line(kernel, parts, parts.a, target);
+    problem.line_b = clocks_of_line(kernel, parts, parts.b, target);
+  }
+  problem.step = kLineBytes / static_cast<std::int64_t>(size_of(warpgroup_element(kernel, parts, target).dtype));
   for (const InstrId id : parts.epilogue)
     if ((kernel.instr(id).depends & both) == both)
       problem.epilogue += kernel.instr(id).kind == InstrKind::load ? 1.5 : 0.1;
@@ -176,7 +210,7 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.loop = MainLoop::wgmma;
   schedule.tile_m = tile.m;
   schedule.tile_n = tile.n;
-  schedule.tile_k = static_cast<int>(128 / size_of(element.dtype));
+  schedule.tile_k = static_cast<int>(kLineBytes / size_of(element.dtype));
   schedule.products = parts.products();
   schedule.feed_a = feed(parts.a);
   schedule.feed_b = feed(parts.b);
@@ -200,6 +234,7 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
                                              const Problem& problem) {
   if (!target.may.wgmma) return std::nullopt;
   if (!parts.second && (problem.m <= kFewRows || problem.n <= kFewRows)) return std::nullopt;
+  constexpr double kShareThatPays = 0.9;  // of the time, of blocks that do not share b
   std::optional<ContractSchedule> best;
   double least = 0;
   // Two operands of a step take registers too. A pair, whose matrices lie side by side, has no smaller tiles.
@@ -209,13 +244,16 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
     const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
     const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
     for (int divided = 1; divided <= kMostDivided; divided *= 2) {
-      const double time = cost(tile, divided, problem, target);
-      if ((best && time >= least) || (divided > 1 && problem.k / divided < kLeastDepth)) continue;
-      // Blocks of a cluster share tiles of b: what that spares pays for their waiting where those are the larger ones.
-      // Where tiles differ in what masks leave of them, both would have the depth of the longer one.
-      const bool shared =
-          full && problem.bounds.empty() && divided == 1 && tile.n > tile.m && (tiles_m % 2 == 0 || tiles_m > 8);
+      if (divided > 1 && problem.k / divided < kLeastDepth) continue;
+      const auto time_of = [&](int cluster) { return cost(tile, cluster, divided, problem, target); };
+      // Blocks of a cluster share tiles of b: what that spares pays for their waiting where those are the larger ones,
+      // or operands come too slowly. Where tiles differ in what masks leave of them, both would have the longer one's
+      // depth.
+      const bool may_share = problem.bounds.empty() && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8);
+      const bool shared = may_share && ((full && tile.n > tile.m) || time_of(2) < kShareThatPays * time_of(1));
       for (const int cluster : {shared ? 2 : 1, 1}) {
+        const double time = time_of(cluster);
+        if (best && time >= least) continue;
         const ContractSchedule schedule = in_warpgroups(tile, cluster, divided, kernel, target);
         if (!verify(schedule, kernel, target).empty()) continue;
         best = schedule;

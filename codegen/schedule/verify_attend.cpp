@@ -72,7 +72,7 @@ Reason verify_boxes(const AttendSchedule& schedule, const Kernel& kernel, const 
 Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr int kMostKeysOfTile = 256, kMostStagesOfKeys = 8;
   // Registers: scores, weights and sums of a thread, without spills; what scores that are computed take, or sizes.
-  constexpr int kMostOfOne = 160, kMostOfTwo = 180, kMostOfThree = 128, kOfOthers = 8;
+  constexpr int kMostOfOne = 160, kMostOfTwo = 180, kMostOfThree = 128, kMostOfShared = 136, kOfOthers = 8;
   constexpr int kOfBlockMask = 16;  // that the warp which finds tiles has of each other warpgroup
   if (!target.may.wgmma) return "warpgroups multiply on sm_90a";
   const AttendParts parts = attend_parts(kernel);
@@ -91,6 +91,9 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (Reason why = verify_boxes(schedule, kernel, parts, tiles.element.dtype); !why.empty()) return why;
   if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "the keys of a tile have one to eight parts";
+  if (schedule.resident < 1 || schedule.resident > 2 ||
+      (schedule.resident == 2 && (consumers > 1 || schedule.block_mask)))
+    return "a multiprocessor runs one block, or two of one warpgroup that test no tiles";
   if (schedule.parts > 1 && !target.may.clusters) return "blocks that divide keys are a cluster";
   if (schedule.parts > 1 && 4 * schedule.tile_q * (wgmma_width(tiles) + 16) >
                                 2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))
@@ -109,11 +112,13 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   const int beside = kOfOthers * (computed + !masks.complete() + 2 * loads_keys(kernel, parts, open) + bounded +
                                   !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent + drawn);
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
-  if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > (consumers == 3   ? kMostOfThree
-                                                                               : consumers == 2 ? kMostOfTwo
-                                                                                                : kMostOfOne))
+  const int most = schedule.resident == 2 ? kMostOfShared
+                   : consumers == 3       ? kMostOfThree
+                   : consumers == 2       ? kMostOfTwo
+                                          : kMostOfOne;
+  if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > most)
     return "scores, weights and sums exceed the registers";
-  if (wgmma_shared_bytes(schedule, tiles, 1) > target.shared_memory_per_block)
+  if (wgmma_shared_bytes(schedule, tiles, 1) > wgmma_shared_limit(schedule, target))
     return "the tiles exceed the shared memory of a block";
   return {};
 }

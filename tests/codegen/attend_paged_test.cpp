@@ -209,7 +209,7 @@ TEST(PagedAttention, IsChosenForDecoding) {
   };
   for (const std::int64_t rows : {16, 32, 64, 128, 256}) {
     EXPECT_EQ(chosen(rows, 16), "attend loop=wgmma tile_kv=128 vector=1 stages=3");
-    EXPECT_EQ(chosen(rows, 2), "attend loop=wgmma tile_kv=128 vector=1 stages=3 parts=4");
+    EXPECT_EQ(chosen(rows, 2), "attend loop=wgmma tile_kv=128 vector=1 stages=3 parts=6");
   }
   EXPECT_EQ(chosen(1, 16), "attend loop=mma_sync vector=8");
 }

@@ -33,7 +33,8 @@ AttendSchedule random_schedule(std::mt19937_64& random) {
   schedule.tile_kv = one_of({16, 32, 48, 64, 80, 128});
   schedule.stages = one_of({1, 2, 2, 3, 5});
   schedule.turns = one_of({0, 1}) == 1;
-  schedule.parts = one_of({1, 1, 1, 2, 3});
+  schedule.parts = one_of({1, 1, 1, 2, 3, 7});
+  schedule.resident = one_of({1, 1, 2});
   schedule.block_mask = one_of({0, 1, 1}) == 1;
   return schedule;
 }

@@ -166,9 +166,9 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   emit_weights(out, a, scaled, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
                        schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       stages_q, schedule.turns, schedule.parts, schedule.block_mask,
+                       stages_q, schedule.turns, schedule.parts, schedule.resident, schedule.block_mask,
                        pages ? ", true"
                        : f8  ? fmt::format(", false, {}", std::ilogb(p.weight_scale))
                              : ""));
@@ -183,7 +183,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   launch.cluster = schedule.parts;
   launch.block = 2 * schedule.tile_q + 128;
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles, stages_q));
-  return finish(kernel, out, launch, target, kAllRegisters);
+  return finish(kernel, out, launch, target, schedule.resident);
 }
 
 }  // namespace tenon::codegen::cuda
