@@ -15,6 +15,8 @@ namespace tenon::ir::fusion {
 namespace {
 
 constexpr std::int64_t kRowBytes = 16;      // to which a box's rows are aligned
+constexpr std::int64_t kLineBytes = 128;    // of the caches: rows that split them come at half the speed
+constexpr std::int64_t kLeastOfLines = 4;   // elements of a row for each that is added, so that it is whole lines
 constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
 constexpr double kSlowerTf32 = 12;          // than f16: warps multiply it, measured on an H200 at 4096 cubed
 constexpr std::int64_t kBlock = 64;         // products that tensor cores add up of f32's high parts
@@ -398,8 +400,13 @@ class ArrangeProducts {
     const Kind kind = kind_of(rewrite_.graph.producer(rows).op);
     if (kind != Kind::contract && kind != Kind::reduce && rewrite_.graph.producer(rows).op != Op::input) return false;
     const Type type = rewrite_.graph.type(rows);
-    const std::int64_t whole = kRowBytes / size_of(type.dtype), extent = type.shape.back().constant();
-    if (size_of(type.dtype) != 2 || extent % whole == 0 || extent < whole) return false;
+    const std::int64_t extent = type.shape.back().constant();
+    const auto missing = [&](std::int64_t bytes) {
+      const std::int64_t whole = bytes / size_of(type.dtype);
+      return (whole - extent % whole) % whole;
+    };
+    if (size_of(type.dtype) != 2 || missing(kRowBytes) == 0 || extent < kRowBytes / size_of(type.dtype)) return false;
+    const bool of_lines = kLeastOfLines * missing(kLineBytes) <= extent;
     const CostModel& cost = options_.cost;
     const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
     const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
@@ -410,7 +417,7 @@ class ArrangeProducts {
       return true;
     }
     std::vector<Dim> low(type.shape.size(), Dim(0)), high(type.shape.size(), Dim(0));
-    high.back() = Dim(whole - extent % whole);
+    high.back() = Dim(missing(of_lines ? kLineBytes : kRowBytes));
     ValueId& padded = padded_.try_emplace(rows, -1).first->second;
     if (padded < 0) {
       padded = append(Op::pad, {rows}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
