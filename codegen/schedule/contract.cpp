@@ -46,11 +46,15 @@ constexpr std::array kWarpgroupTiles{
     WarpgroupTile{128, 128, 2, false, 0.857, 0.746}, WarpgroupTile{64, 128, 1, false, 0.798, 0.626},
     WarpgroupTile{128, 64, 2, false, 0.550, 0.480},  WarpgroupTile{64, 64, 1, false, 0.560, 0.488}};
 constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
+constexpr double kLineOfMemory = 7.3;              // clocks: with those of a line from L2, a 132nd of 3 TB/s
 constexpr int kLeastDepth = 256;                   // of a part
 constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
-constexpr int kFewRows = 32;                       // fewer rows or columns than half of a warpgroup's are wasted on it
-constexpr std::int64_t kLineBytes = 128;           // of a step's row, and of the caches
-constexpr int kMostAhead = 8;                      // steps of the depth that are asked for ahead
+constexpr int kFewRows = 24;  // up to so many rows or columns stream (codegen/prelude/contract_stream.cuh),
+constexpr int kFewFed = 32;   // or so many, where threads would bring them to warpgroups
+constexpr int kFewAlong = 16,
+              kFewAcross = 8;             // or so many where they have few blocks, which lie along the depth or across
+constexpr std::int64_t kLineBytes = 128;  // of a step's row, and of the caches
+constexpr int kMostAhead = 8;             // steps of the depth that are asked for ahead
 
 // A size to plan with: unknown extents count as 1024.
 std::int64_t typical(const Dim& extent, const Symbols& symbols) {
@@ -68,6 +72,8 @@ struct Problem {
   ProductBounds bounds = {};      // empty where nobody looks at them
   double fed_a = 0, fed_b = 0;    // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
   double line_a = 0, line_b = 0;  // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
+  bool split_lines = false;       // some box has rows that begin off lines
+  double line_of_memory = 0;      // beside them for those that no tile has read before; 0: the caches hold the operands
   std::int64_t step = 64;         // elements of 128 bytes
 
   // tile_n: of all products, side by side.
@@ -114,8 +120,11 @@ int places_of_clusters(int blocks, const Target& target) {
 // another warpgroup's products hide where they take turns; but then one of them alone hands out a tile. `cluster`
 // blocks share what they read of b.
 double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.14;   // of a multiprocessor, where two warpgroups hand out
-  constexpr double kShareOfTwo = 0.78;    // of the time of one: two that hand out at once share the way to memory
+  constexpr double kClocksOfSum = 0.17;   // of a multiprocessor, where two warpgroups hand out
+  constexpr double kShareOfTwo = 0.6;     // of the time of one: two that hand out at once share the way to memory
+  constexpr double kAlone = 1.7;          // times as long as two, a warpgroup that hands out alone
+  constexpr int kMostAtOnce = 128;        // sums of a thread beside which there are registers for loads ahead
+  constexpr double kLate = 1.5;           // times as long again without them
   constexpr double kClocksOfStart = 390;  // of a tile, until its first product
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
@@ -126,11 +135,16 @@ double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& pr
                           (beyond ? tile.beyond : tile.efficiency) * elements;
   const double fed = (problem.fed_a * tile.m + problem.fed_b * tile.n) * static_cast<double>(problem.k) * depth /
                      parts / producers_of(tile);
-  const double boxes = (problem.line_a * tile.m + problem.line_b * tile.n / cluster) *
-                       static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
+  const auto rows = static_cast<double>(std::min<std::int64_t>(tile.m, problem.m));
+  const auto columns = static_cast<double>(std::min<std::int64_t>(tile.n, problem.n));
+  const double new_lines = static_cast<double>(problem.batch * (problem.m + problem.n)) / static_cast<double>(all);
+  const double boxes =
+      (problem.line_a * rows + problem.line_b * columns / cluster + problem.line_of_memory * new_lines) *
+      static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
   const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
-  const double sum = kClocksOfSum * problem.epilogue * (alone ? 2 : 1) * elements;
+  const double late = tile.turns && sums_of(tile) > kMostAtOnce ? kLate : 1;
+  const double sum = kClocksOfSum * problem.epilogue * (alone ? kAlone : 1) * late * elements;
   const int places = parts == 1 ? target.multiprocessors : places_of_clusters(parts, target);
   const auto turns = static_cast<double>(ceil_div(tiles * parts, places));
   const double meeting = parts == 1 ? 0 : turns > 1 ? kClocksOfWaiting : kClocksOfMeeting + kClocksOfPart * parts;
@@ -189,7 +203,10 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   const std::uint64_t both = 1ull << parts.m | 1ull << parts.n;
   problem.fed_a = clocks_of_fed(kernel, parts, parts.a, target);
   problem.fed_b = clocks_of_fed(kernel, parts, parts.b, target);
-  if (splits_lines(kernel, parts, parts.a, target) || splits_lines(kernel, parts, parts.b, target)) {
+  const std::int64_t bytes = 2 * problem.batch * (problem.m + problem.n) * problem.k;  // 16 bits each
+  if (2 * bytes > kBeyondCaches) problem.line_of_memory = kLineOfMemory;
+  problem.split_lines = splits_lines(kernel, parts, parts.a, target) || splits_lines(kernel, parts, parts.b, target);
+  if (problem.line_of_memory > 0 || problem.split_lines) {
     problem.line_a = clocks_of_line(kernel, parts, parts.a, target);
     problem.line_b = clocks_of_line(kernel, parts, parts.b, target);
   }
@@ -230,10 +247,25 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   return schedule;
 }
 
+// So few rows, or columns, are better streamed than multiplied by warpgroups, which have 64 of them. Fewer are, where
+// streams leave more than half of the multiprocessors without a block: 24 x 1152 x 7808 takes an H100 18.4 us in a
+// stream and 15.6 by warpgroups, 24 x 4096 x 14336 54 and 64, 32 x 28672 x 8192 197 and 172. What lies across the depth
+// is read two bytes at a time by streams (16 x 1152 x 7808: 21.3 and 16.7 us).
+int most_streamed(const Kernel& kernel, const ContractParts& parts, const Target& target, const Problem& problem) {
+  constexpr int kBlock = 32;  // rows of the matrix
+  if (problem.fed_a > 0 || problem.fed_b > 0) return kFewFed;
+  const std::int64_t blocks = problem.batch * ceil_div(std::max(problem.m, problem.n), kBlock);
+  if (2 * blocks > target.multiprocessors) return kFewRows;
+  std::string why_not;
+  const auto box = box_access(kernel, problem.m <= problem.n ? parts.a : parts.b, parts.batch, why_not);
+  return box && !box->along_depth ? kFewAcross : kFewAlong;
+}
+
 std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const ContractParts& parts, const Target& target,
                                              const Problem& problem) {
   if (!target.may.wgmma) return std::nullopt;
-  if (!parts.second && (problem.m <= kFewRows || problem.n <= kFewRows)) return std::nullopt;
+  if (!parts.second && std::min(problem.m, problem.n) <= most_streamed(kernel, parts, target, problem))
+    return std::nullopt;
   constexpr double kShareThatPays = 0.9;  // of the time, of blocks that do not share b
   std::optional<ContractSchedule> best;
   double least = 0;
@@ -250,7 +282,8 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
       // or operands come too slowly. Where tiles differ in what masks leave of them, both would have the longer one's
       // depth.
       const bool may_share = problem.bounds.empty() && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8);
-      const bool shared = may_share && ((full && tile.n > tile.m) || time_of(2) < kShareThatPays * time_of(1));
+      const bool shared =
+          may_share && ((full && tile.n > tile.m) || (problem.split_lines && time_of(2) < kShareThatPays * time_of(1)));
       for (const int cluster : {shared ? 2 : 1, 1}) {
         const double time = time_of(cluster);
         if (best && time >= least) continue;

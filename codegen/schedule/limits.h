@@ -16,10 +16,10 @@ constexpr int kSumsBesideTwo = 64;       ///< of a thread where four warpgroups 
 /// instructions of its loop (350 for a thread's 64 bytes of weights). CostModel::fed_elements_ns is this at the clock
 /// of an H100.
 constexpr double kFedElementsOfClock = 8;
-/// Share of the multiprocessors on which clusters of so many blocks find places at once; those of other blocks wait
-/// until a whole cluster's place is free. An H100 has places for 66, 39, 30, 22, 17, 15 and 15 clusters of 2 to 8
-/// blocks; dies differ in which multiprocessors they lack, so a little less.
-constexpr std::array<double, kMostBlocksOfCluster + 1> kShareOfClusters = {1, 1, 1, 0.86, 0.87, 0.79, 0.73, 0.74, 0.84};
+/// Share of the multiprocessors on which clusters of so many blocks find places at once: an H100 has places for 66, 39,
+/// 30, 22, 17, 15 and 15 clusters of 2 to 8 blocks.
+constexpr std::array<double, kMostBlocksOfCluster + 1> kShareOfClusters = {1,     1,     1,     0.887, 0.91,
+                                                                           0.834, 0.773, 0.796, 0.91};
 constexpr int kMostWithRing = 2;  ///< blocks on a multiprocessor that walk over rows, with a ring of them
 
 }  // namespace tenon::codegen

@@ -26,7 +26,9 @@ constexpr std::int64_t kSmallTile = 32;     // and of the smallest
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
 constexpr std::int64_t kAligned = 8;        // elements of which a part is whole ones: no vector crosses its end
 constexpr std::int64_t kMostParts = 128;    // of a depth
-constexpr std::int64_t kStreamedRows = 32;  // up to so many, and the other operand streams through one block for each
+constexpr std::int64_t kStreamedRows = 32;  // up to so many, the other operand may stream through one block for each
+constexpr std::int64_t kLeastOfBoxes =
+    25;  // but so many that boxes bring go to warpgroups (codegen/schedule/contract.cpp)
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
 constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
@@ -36,6 +38,7 @@ constexpr double kThreadsOfProcessor = 2048;
 struct Problem {
   double batch = 1;
   std::int64_t m = 0, n = 0, k = 0;
+  bool in_boxes = false;  // that bring both to warpgroups
   double flops() const { return 2 * batch * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
@@ -167,6 +170,7 @@ class ArrangeProducts {
     if (options_.turn_few) changed = turn_few(operands, problem, element, node.place) || changed;
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
+    problem.in_boxes = size_of(element.dtype) == 2 && come_in_boxes(operands);
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
     const Division division = options_.split_depth ? division_of(problem, element) : Division{};
     if (division.parts > 1) {
@@ -195,7 +199,7 @@ class ArrangeProducts {
   double divided_us(const Problem& problem, const ContractionElement& element, const Division& division) const {
     const CostModel& cost = options_.cost;
     const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
-    const bool streams = element.tensor_cores && few <= kStreamedRows;
+    const bool streams = element.tensor_cores && few < (problem.in_boxes ? kLeastOfBoxes : kStreamedRows + 1);
     const std::int64_t tile_few = std::min(kTile, few), tile_many = std::min(streams ? kStreamedWide : kTile, many);
     const auto depth = static_cast<double>(division.depth);
     // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
@@ -396,6 +400,7 @@ class ArrangeProducts {
     const Node& maker = rewrite_.graph.producer(operand);
     const bool transposed = maker.op == Op::transpose;
     const ValueId rows = transposed ? maker.operands[0] : operand;
+    if (std::find(stored_.begin(), stored_.end(), operand) != stored_.end()) return false;  // a copy already
     const Attrs attrs = maker.attrs;
     const Kind kind = kind_of(rewrite_.graph.producer(rows).op);
     if (kind != Kind::contract && kind != Kind::reduce && rewrite_.graph.producer(rows).op != Op::input) return false;
@@ -451,6 +456,18 @@ class ArrangeProducts {
     return axis == last;
   }
 
+  // Whether rows of its 16-bit elements begin at 16-byte boundaries, where it is stored as it is made.
+  bool lies_in_boxes(ValueId operand) const {
+    const Node& maker = rewrite_.graph.producer(operand);
+    if (maker.op == Op::transpose || maker.op == Op::slice) return lies_in_boxes(maker.operands[0]);
+    return in_whole_boxes(rewrite_.graph.type(operand).shape.back());
+  }
+
+  // Whether boxes bring both to warpgroups.
+  bool come_in_boxes(const std::vector<ValueId>& operands) const {
+    return options_.cost.paired_products && lies_in_boxes(operands[0]) && lies_in_boxes(operands[1]);
+  }
+
   // The operand, stored along the depth, its axis `along`: a copy of it, with rows that begin at 16-byte boundaries,
   // seen as it was.
   ValueId turned(ValueId operand, std::int64_t along, const Place& place) {
@@ -496,7 +513,8 @@ class ArrangeProducts {
     return true;
   }
 
-  // Each block reads the few rows beside its own of the matrix, two bytes at a time where they lie across the depth.
+  // Each block of a stream reads the few rows beside its own of the matrix, two bytes at a time where they lie across
+  // the depth.
   bool turn_few(std::vector<ValueId>& operands, const Problem& problem, const ContractionElement& element,
                 const Place& place) {
     const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
@@ -506,6 +524,7 @@ class ArrangeProducts {
     const auto rank = static_cast<std::int64_t>(type.shape.size());
     const std::int64_t along = problem.m <= problem.n ? rank - 1 : rank - 2;
     if (lies_along(operand, along)) return false;
+    if (few >= kLeastOfBoxes && come_in_boxes(operands)) return false;
     const CostModel& cost = options_.cost;
     const auto us = [&](double elements) { return elements * size_of(element.dtype) / (cost.bandwidth_gb_s * 1e3); };
     const double copy_us = cost.launch_us + 2 * us(count(type.shape));
