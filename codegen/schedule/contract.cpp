@@ -126,6 +126,7 @@ double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& pr
   constexpr int kMostAtOnce = 128;        // sums of a thread beside which there are registers for loads ahead
   constexpr double kLate = 1.5;           // times as long again without them
   constexpr double kClocksOfStart = 390;  // of a tile, until its first product
+  constexpr double kClocksOfEmpty = 1;    // of a line that lies beyond an operand: it is filled all the same
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
   const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
@@ -138,9 +139,10 @@ double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& pr
   const auto rows = static_cast<double>(std::min<std::int64_t>(tile.m, problem.m));
   const auto columns = static_cast<double>(std::min<std::int64_t>(tile.n, problem.n));
   const double new_lines = static_cast<double>(problem.batch * (problem.m + problem.n)) / static_cast<double>(all);
-  const double boxes =
-      (problem.line_a * rows + problem.line_b * columns / cluster + problem.line_of_memory * new_lines) *
-      static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
+  const double empty = problem.line_a + problem.line_b > 0 ? tile.m - rows + tile.n - columns : 0;
+  const double boxes = (problem.line_a * rows + problem.line_b * columns / cluster + kClocksOfEmpty * empty +
+                        problem.line_of_memory * new_lines) *
+                       static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
   const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double late = tile.turns && sums_of(tile) > kMostAtOnce ? kLate : 1;
