@@ -184,7 +184,8 @@ bool splits_lines(const Kernel& kernel, const ContractParts& parts, const Operan
   const auto box = box_access(kernel, part, parts.batch, why_not);
   const auto line = static_cast<int>(kLineBytes / size_of(warpgroup_element(kernel, parts, target).dtype));
   if (!box || box->strides.empty() || typical(box->strides.front(), kernel.symbols) < line) return false;
-  return power_of_two_divisor(box->strides.front(), line, kernel.symbols) != line;
+  return std::any_of(box->strides.begin(), box->strides.end(),
+                     [&](const Dim& stride) { return power_of_two_divisor(stride, line, kernel.symbols) != line; });
 }
 
 // Of 128 bytes of a row, on their way from the second-level cache. Fitted to products of an H100 with rows 368 to

@@ -31,6 +31,7 @@ constexpr std::int64_t kLeastOfBoxes =
     25;  // but so many that boxes bring go to warpgroups (codegen/schedule/contract.cpp)
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
+constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
 constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
 constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
 constexpr double kThreadsOfProcessor = 2048;
@@ -38,7 +39,8 @@ constexpr double kThreadsOfProcessor = 2048;
 struct Problem {
   double batch = 1;
   std::int64_t m = 0, n = 0, k = 0;
-  bool in_boxes = false;  // that bring both to warpgroups
+  bool in_boxes = false;     // that bring both to warpgroups
+  bool along_depth = false;  // some operand lies along it
   double flops() const { return 2 * batch * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
@@ -171,6 +173,8 @@ class ArrangeProducts {
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
       for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
     problem.in_boxes = size_of(element.dtype) == 2 && come_in_boxes(operands);
+    problem.along_depth = lies_along(operands[0], static_cast<std::int64_t>(a.size()) - 1) ||
+                          lies_along(operands[1], static_cast<std::int64_t>(b.size()) - 2);
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
     const Division division = options_.split_depth ? division_of(problem, element) : Division{};
     if (division.parts > 1) {
@@ -200,23 +204,30 @@ class ArrangeProducts {
     const CostModel& cost = options_.cost;
     const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
     const bool streams = element.tensor_cores && few < (problem.in_boxes ? kLeastOfBoxes : kStreamedRows + 1);
-    const std::int64_t tile_few = std::min(kTile, few), tile_many = std::min(streams ? kStreamedWide : kTile, many);
-    const auto depth = static_cast<double>(division.depth);
+    const auto depth = static_cast<double>(division.depth), parts = static_cast<double>(division.parts);
     // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
     const double in_kernel =
         streams || division.parts > 1 ? 1 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
-    const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
-                         std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) *
-                         static_cast<double>(division.parts) * in_kernel;
     const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
     const auto bytes = [&](std::int64_t rows, double columns) {
       return static_cast<double>(rows) * columns * size_of(element.dtype);
     };
-    const double drawn = bytes(streams ? tile_many : tile_few + tile_many, depth / in_kernel) /
-                         (cost.block_gb_s * (streams ? kStreamedDraw : 1) * 1e3);
-    const double products = tiles_us(tiles, depth / in_kernel, static_cast<double>(tile_few * tile_many), element);
-    const double read = bytes(few + many, depth * static_cast<double>(division.parts)) / (cost.bandwidth_gb_s * 1e3);
-    return std::max({products, std::ceil(tiles / processors) * drawn, read});
+    const double read = bytes(few + many, depth * parts) / (cost.bandwidth_gb_s * 1e3);
+    const auto in_tiles = [&](std::int64_t most_few, std::int64_t most_many) {
+      const std::int64_t tile_few = std::min(most_few, few), tile_many = std::min(most_many, many);
+      const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
+                           std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) * parts * in_kernel;
+      const double drawn = bytes(streams ? tile_many : tile_few + tile_many, depth / in_kernel) /
+                           (cost.block_gb_s * (streams ? kStreamedDraw : 1) * 1e3);
+      const double products = tiles_us(tiles, depth / in_kernel, static_cast<double>(tile_few * tile_many), element);
+      return std::max({products, std::ceil(tiles / processors) * drawn, read});
+    };
+    const bool in_boxes = division.parts > 1 && problem.in_boxes && !streams;
+    const bool splits_lines =
+        in_boxes && problem.along_depth && division.depth * size_of(element.dtype) % kLineBytes != 0;
+    const double us = in_tiles(kTile, streams ? kStreamedWide : kTile);
+    // Batches that leave multiprocessors without a tile have smaller ones.
+    return (splits_lines ? kSplitLines : 1) * (in_boxes ? std::min(us, in_tiles(kTile, kTile / 2)) : us);
   }
 
   Division division_of(const Problem& problem, const ContractionElement& element) const {
@@ -225,16 +236,19 @@ class ArrangeProducts {
     const CostModel& cost = options_.cost;
     double least = divided_us(problem, element, whole) / kGain;
     Division best = whole;
+    // Measured on an H100: sums of parts come and go at memory's speed. Where threads bring operands the price of the
+    // product is too low by as much.
+    const double sums_gb_s = problem.in_boxes ? cost.bandwidth_gb_s : cost.l2_bandwidth_gb_s;
     const auto consider = [&](const Division& division) {
       const auto sums = 4 * static_cast<double>(division.parts * problem.m * problem.n);
-      double us = divided_us(problem, element, division) + kKernels * cost.launch_us +
-                  2 * sums / (cost.l2_bandwidth_gb_s * 1e3);
+      double us = divided_us(problem, element, division) + kKernels * cost.launch_us + 2 * sums / (sums_gb_s * 1e3);
       if (const std::int64_t rest = division.rest(problem); rest > 0)
         us += kKernels * cost.launch_us + divided_us(problem, element, {1, rest});
       if (us < least) best = division, least = us;
     };
     for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
-      consider({parts, problem.k / parts / kAligned * kAligned});
+      for (const std::int64_t aligned : {kLineBytes / size_of(element.dtype), kAligned})
+        consider({parts, problem.k / parts / aligned * aligned});
     }
     return best;
   }
