@@ -32,6 +32,7 @@ constexpr std::int64_t kLeastOfBoxes =
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
 constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
+constexpr double kLeastFed = 2;             // launches that bringing an operand takes, where a copy is thought of
 constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
 constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
 constexpr double kThreadsOfProcessor = 2048;
@@ -171,7 +172,8 @@ class ArrangeProducts {
     }
     if (options_.turn_few) changed = turn_few(operands, problem, element, node.place) || changed;
     if (options_.pad_rows && element.tensor_cores && size_of(element.dtype) == 2)
-      for (ValueId& operand : operands) changed = pad_rows(operand, problem, node.place) || changed;
+      for (const bool left : {true, false})
+        changed = pad_rows(operands[left ? 0 : 1], left, problem, node.place) || changed;
     problem.in_boxes = size_of(element.dtype) == 2 && come_in_boxes(operands);
     problem.along_depth = lies_along(operands[0], static_cast<std::int64_t>(a.size()) - 1) ||
                           lies_along(operands[1], static_cast<std::int64_t>(b.size()) - 2);
@@ -409,8 +411,30 @@ class ArrangeProducts {
     return append(Op::reshape, {sum}, {{"shape", graph_.type(node.results[0]).shape}}, node.place);
   }
 
+  // What threads take to bring an operand to tensor cores, once for each tile of the other one, where its rows have
+  // `extent` elements: no vector is longer than what divides them. Each multiprocessor that has a tile, or a part of
+  // one's depth, brings cost.fed_elements_ns in vectors of eight (40 x 737 x 109856 on an H100: 310 us of 373). Few
+  // elements are better off in the small tiles of warps.
+  double fed_us(const Problem& problem, bool left, std::int64_t extent) const {
+    const CostModel& cost = options_.cost;
+    if (cost.fed_elements_ns == 0 || std::min(problem.m, problem.n) <= kStreamedRows) return 0;  // these stream
+    const std::int64_t rows = left ? problem.m : problem.n, other = left ? problem.n : problem.m;
+    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
+    const double vector = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
+    const auto in_tiles = [&](std::int64_t size, std::int64_t widest, double parts) {
+      const auto tiles = [](std::int64_t all, std::int64_t tile) {
+        return std::ceil(static_cast<double>(all) / static_cast<double>(tile));
+      };
+      const double elements = problem.batch * static_cast<double>(rows * problem.k) * tiles(other, widest);
+      const double blocks = problem.batch * tiles(problem.m, size) * tiles(problem.n, size) * parts;
+      return elements / (std::min(blocks, processors) * cost.fed_elements_ns * vector / 8 * 1e3);
+    };
+    const double parts = std::max(1.0, static_cast<double>(problem.k) / kLeastDepth);
+    return std::min(in_tiles(kTile, 2 * kTile, parts), in_tiles(kSmallTile, kSmallTile, 1));
+  }
+
   // Puts a copy with aligned rows in the place of an operand that lies in memory, perhaps seen transposed.
-  bool pad_rows(ValueId& operand, const Problem& problem, const Place& place) {
+  bool pad_rows(ValueId& operand, bool left, const Problem& problem, const Place& place) {
     const Node& maker = rewrite_.graph.producer(operand);
     const bool transposed = maker.op == Op::transpose;
     const ValueId rows = transposed ? maker.operands[0] : operand;
@@ -429,7 +453,11 @@ class ArrangeProducts {
     const CostModel& cost = options_.cost;
     const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
     const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
-    if ((kUnaligned - 1) / 2 * product_us < kGain * copy_us) return false;  // each operand's half of what is lost
+    const double read_us = count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
+    const bool pays =
+        (kUnaligned - 1) / 2 * product_us >= kGain * copy_us ||  // each operand's half of what is lost
+        fed_us(problem, left, extent) >= std::max(kGain * (copy_us + read_us), kLeastFed * cost.launch_us);
+    if (!pays) return false;
     const ValueId original = operand;
     if (const auto known = aligned_.find(original); known != aligned_.end()) {
       operand = known->second;
