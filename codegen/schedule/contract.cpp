@@ -38,7 +38,8 @@ struct WarpgroupTile {
 
 // A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted, with the constants of
 // cost below, to some 1,700 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and
-// of the linear layers of GPT-2, squares and batches.
+// of the linear layers of GPT-2, squares and batches; what sums and lines cost, to every candidate of 94 products on an
+// H100 (bench/results/random-2026-11-27-h100.md).
 constexpr std::array kWarpgroupTiles{
     WarpgroupTile{128, 256, 2, false, 0.934, 0.885}, WarpgroupTile{256, 128, 2, false, 0.902, 0.785},
     WarpgroupTile{128, 128, 2, true, 0.803, 0.738},  WarpgroupTile{64, 256, 2, true, 0.764, 0.740},
@@ -49,10 +50,9 @@ constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more th
 constexpr double kLineOfMemory = 7.3;              // clocks: with those of a line from L2, a 132nd of 3 TB/s
 constexpr int kLeastDepth = 256;                   // of a part
 constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
-constexpr int kFewRows = 24;  // up to so many rows or columns stream (codegen/prelude/contract_stream.cuh),
-constexpr int kFewFed = 32;   // or so many, where threads would bring them to warpgroups
-constexpr int kFewAlong = 16,
-              kFewAcross = 8;             // or so many where they have few blocks, which lie along the depth or across
+// Up to so many rows or columns stream (codegen/prelude/contract_stream.cuh, most_streamed below): as a rule, where
+// threads would bring an operand to warpgroups, and where a stream has few blocks, along the depth and across it.
+constexpr int kFewRows = 24, kFewFed = 32, kFewAlong = 16, kFewAcross = 8;
 constexpr std::int64_t kLineBytes = 128;  // of a step's row, and of the caches
 constexpr int kMostAhead = 8;             // steps of the depth that are asked for ahead
 
