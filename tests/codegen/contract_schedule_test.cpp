@@ -1,6 +1,8 @@
 // Schedules of products: what the sizes decide.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
 #include "ir/text/text.h"
@@ -21,6 +23,41 @@ ContractSchedule layer_of(std::int64_t rows) {
   const Kernel kernel = test::scheduled_kernel(plan, 0, specialize(plan, {{"rows", rows}}), target);
   test::expect_compiles_for(emit_cuda(kernel, target), {target.arch});
   return std::get<ContractSchedule>(kernel.schedule);
+}
+
+// The schedule of bf16 x times w, which lie as they say: "[m, k]", or seen transposed.
+ContractSchedule product_of(const std::string& x, const std::string& a, const std::string& w, const std::string& b) {
+  const ir::Plan plan = ir::make_plan(
+      ir::parse("graph g(x: bf16" + x + ", w: bf16" + w + ") { y = matmul(" + a + ", " + b + "); return y }"), {});
+  const Kernel kernel = test::scheduled_kernel(plan, 0, specialize(plan, {}), cuda_target("sm_90a"));
+  return std::get<ContractSchedule>(kernel.schedule);
+}
+
+// Rows of 2000 bytes begin off lines of 128: boxes bring them at half the speed, and two blocks share what comes.
+TEST(ContractSchedules, BlocksShareRowsThatSplitCacheLines) {
+  EXPECT_EQ(product_of("[4096, 1000]", "x", "[4096, 1000]", "transpose(w)").cluster, 2);
+  EXPECT_EQ(product_of("[2048, 2040]", "x", "[2040, 2040]", "w").cluster, 2);
+  EXPECT_EQ(product_of("[2048, 2048]", "x", "[2048, 2048]", "w").cluster, 1);
+}
+
+TEST(ContractSchedules, RowsThatStreamsWouldLeaveMultiprocessorsWithoutGoToWarpgroups) {
+  const auto loop_of = [](int rows, int columns, int depth) {
+    const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
+    return product_of("[" + m + ", " + k + "]", "x", "[" + n + ", " + k + "]", "transpose(w)").loop;
+  };
+  EXPECT_EQ(loop_of(24, 14336, 4096), MainLoop::stream);
+  EXPECT_EQ(loop_of(24, 1152, 7808), MainLoop::wgmma);
+  EXPECT_EQ(loop_of(16, 1152, 7808), MainLoop::stream);
+  EXPECT_EQ(loop_of(32, 14336, 4096), MainLoop::wgmma);
+  // Streams read two bytes at a time of what lies across the depth.
+  EXPECT_EQ(product_of("[7808, 16]", "transpose(x)", "[1152, 7808]", "transpose(w)").loop, MainLoop::wgmma);
+}
+
+// 30 columns fill no more of a tile of 128 columns than of one of 64.
+TEST(ContractSchedules, TilesAreNoWiderThanTheResultTakes) {
+  const ContractSchedule schedule = product_of("[24178, 8384]", "x", "[32, 8384]", "transpose(w)");
+  EXPECT_EQ(schedule.loop, MainLoop::wgmma);
+  EXPECT_EQ(schedule.tile_n, 64);
 }
 
 TEST(ContractSchedules, FewRowsAndManyHaveKernelsOfTheirOwnInOneExecutable) {
