@@ -50,8 +50,8 @@ constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more th
 constexpr double kLineOfMemory = 7.3;              // clocks: with those of a line from L2, a 132nd of 3 TB/s
 constexpr int kLeastDepth = 256;                   // of a part
 constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
-// Up to so many rows or columns stream (codegen/prelude/contract_stream.cuh, most_streamed below): as a rule, where
-// threads would bring an operand to warpgroups, and where a stream has few blocks, along the depth and across it.
+// Rows or columns that stream (most_streamed below): as a rule; where threads would bring an operand to warpgroups; and
+// where a stream has few blocks, of an operand that lies along the depth, and across it.
 constexpr int kFewRows = 24, kFewFed = 32, kFewAlong = 16, kFewAcross = 8;
 constexpr std::int64_t kLineBytes = 128;  // of a step's row, and of the caches
 constexpr int kMostAhead = 8;             // steps of the depth that are asked for ahead
@@ -250,10 +250,10 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   return schedule;
 }
 
-// So few rows, or columns, are better streamed than multiplied by warpgroups, which have 64 of them. Fewer are, where
-// streams leave more than half of the multiprocessors without a block: 24 x 1152 x 7808 takes an H100 18.4 us in a
-// stream and 15.6 by warpgroups, 24 x 4096 x 14336 54 and 64, 32 x 28672 x 8192 197 and 172. What lies across the depth
-// is read two bytes at a time by streams (16 x 1152 x 7808: 21.3 and 16.7 us).
+// Up to so many rows, or columns, stream: warpgroups would waste most of their 64. Where a stream leaves more than half
+// of the multiprocessors without a block, warpgroups have fewer rows too: 24 x 1152 x 7808 takes an H100 18.4 us in a
+// stream and 15.6 by warpgroups, but 24 x 4096 x 14336 54 and 64; 32 x 28672 x 8192 takes 197 and 172. A stream reads
+// two bytes at a time of what lies across the depth (16 x 1152 x 7808: 21.3 and 16.7 us).
 int most_streamed(const Kernel& kernel, const ContractParts& parts, const Target& target, const Problem& problem) {
   constexpr int kBlock = 32;  // rows of the matrix
   if (problem.fed_a > 0 || problem.fed_b > 0) return kFewFed;

@@ -27,8 +27,7 @@ constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
 constexpr std::int64_t kAligned = 8;        // elements of which a part is whole ones: no vector crosses its end
 constexpr std::int64_t kMostParts = 128;    // of a depth
 constexpr std::int64_t kStreamedRows = 32;  // up to so many, the other operand may stream through one block for each
-constexpr std::int64_t kLeastOfBoxes =
-    25;  // but so many that boxes bring go to warpgroups (codegen/schedule/contract.cpp)
+constexpr std::int64_t kLeastOfBoxes = 25;  // so many go to warpgroups where boxes bring both (schedule/contract.cpp)
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
 constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
