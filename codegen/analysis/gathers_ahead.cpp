@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "codegen/analysis/held.h"
 #include "codegen/analysis/rounds.h"
 #include "codegen/analysis/row_shape.h"
 
@@ -35,10 +36,19 @@ bool gathers_along_rows(const Kernel& kernel) {
   return std::any_of(loads.begin(), loads.end(), [&](const Instr* load) { return is_gather(kernel, *load); });
 }
 
+std::vector<InstrId> loads_ahead(const Kernel& kernel, const ReduceSchedule& schedule) {
+  if (schedule.team.mapping != RowMapping::column || schedule.peeled || !is_online(schedule))
+    return gathers_ahead(kernel, schedule);
+  std::vector<InstrId> loads;
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (is_plain_load(kernel, static_cast<InstrId>(id))) loads.push_back(static_cast<InstrId>(id));
+  return loads;
+}
+
 std::vector<InstrId> gathers_ahead(const Kernel& kernel, const ReduceSchedule& schedule) {
   std::vector<InstrId> gathers;
   if (schedule.team.mapping != RowMapping::column || schedule.peeled || holds_rows(schedule) ||
-      unroll_of(schedule) == 1 || has_moments(schedule))
+      unroll_of(schedule) == 1 || has_moments(schedule) || is_online(schedule))
     return gathers;
   const Rounds rounds = rounds_of(kernel, shared_of(schedule));
   if (rounds.sweeps.size() != 1) return gathers;

@@ -12,6 +12,10 @@ namespace tenon::codegen {
 /// its loop: so many steps are a tile, whose places are found first, then all of these loads are under way.
 std::vector<InstrId> gathers_ahead(const Kernel& kernel, const ReduceSchedule& schedule);
 
+/// Loads of which a column kernel has those of a tile under way together: those gathers, or where a maximum and the
+/// exponentials that it shifts share a sweep all plain loads, which the tile then uses twice.
+std::vector<InstrId> loads_ahead(const Kernel& kernel, const ReduceSchedule& schedule);
+
 /// Whether some load of a row is at a place that is loaded along the reduced axes.
 bool gathers_along_rows(const Kernel& kernel);
 

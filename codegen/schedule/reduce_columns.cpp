@@ -35,6 +35,16 @@ bool columns_share_moments(const Kernel& kernel, const Target& target, const Row
   return target.may.moments && shape.length >= kShortColumn && find_moments(kernel).has_value();
 }
 
+// The same of a maximum and the exponentials that it shifts.
+bool columns_share_maximum(const Kernel& kernel, const Target& target, const RowShape& shape) {
+  return target.may.online && shape.length >= kShortColumn && find_online(kernel).has_value();
+}
+
+SharedSweeps columns_share(const Kernel& kernel, const Target& target, const RowShape& shape) {
+  const bool moments = columns_share_moments(kernel, target, shape);
+  return {.online = !moments && columns_share_maximum(kernel, target, shape), .moments = moments};
+}
+
 // Columns of rows that no vector divides, in vectors of those of one alignment, in as many parts as run at once: loads
 // of single elements are too many requests for what they bring.
 std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
@@ -105,7 +115,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
-  const SharedSweeps shared{.moments = columns_share_moments(kernel, target, shape)};
+  const SharedSweeps shared = columns_share(kernel, target, shape);
   schedule.cache.streaming_loads =
       usable > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   const bool reread = rereads(kernel) && !one_sweep(kernel, shared);  // no block can leave a part of a row to another
@@ -130,7 +140,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
   if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
   if (large) unroll = std::min(unroll, kMostUnrolled);
-  schedule.keep = Reread{.unroll = unroll, .moments = shared.moments};
+  schedule.keep = Reread{shared.online, unroll, shared.moments};
   const int resident = large ? kResidentOfMoments : schedule.team.threads;  // as registers leave room for
   if (one_sweep(kernel, shared))
     schedule.cut =
@@ -252,7 +262,7 @@ ReduceSchedule choose_column_schedule(const Kernel& kernel, const Target& target
   // What is read and computed once need not be held: statistics of f16 [289, 399112] behind expm1, 122 us for 291, of
   // f32 [888, 61440] behind softplus, 156 for 227 (H100).
   const bool once = schedule.vector > 1 && !stores_elements(kernel) && rereads(kernel) &&
-                    one_sweep(kernel, {.moments = columns_share_moments(kernel, target, shape)});
+                    one_sweep(kernel, columns_share(kernel, target, shape));
   if (target.may.hold_rows && !once)
     if (const auto held = hold_columns(kernel, target, shape)) return *held;
   return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;

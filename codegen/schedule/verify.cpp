@@ -161,8 +161,9 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
   const auto* reread = std::get_if<Reread>(&schedule.keep);
   if (reread != nullptr && (reread->unroll < 1 || reread->unroll > kMostUnrolled))
     return "a loop takes 1 to 16 steps at once";
-  if (reread != nullptr && reread->online && (column || !find_online(kernel)))
-    return "no maximum and sum of a row share a sweep";
+  if (reread != nullptr && reread->online && !find_online(kernel)) return "no maximum and sum of a row share a sweep";
+  if (column && reread != nullptr && reread->online && (schedule.peeled || reread->moments))
+    return "a maximum and its sum share the sweep of columns in whole vectors, without a mean";
   if (reread != nullptr && reread->moments && ((!column && reread->unroll == 1) || !find_moments(kernel)))
     return "no mean and squares of a row share a sweep of tiles";
   return {};

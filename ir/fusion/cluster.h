@@ -32,8 +32,8 @@ struct Result {
 /// What a sum of a Reduce cluster can share its sweep with (shared_sweeps.cpp).
 enum class SweepOf : std::uint8_t {
   own,      ///< none
-  maximum,  ///< that shifts the exponentials which it adds up; along rows
-  mean,     ///< around which it adds up squares; along rows and down columns
+  maximum,  ///< that shifts the exponentials which it adds up
+  mean,     ///< around which it adds up squares
 };
 
 struct Cluster {

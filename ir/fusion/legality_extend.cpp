@@ -198,8 +198,7 @@ Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& lay
 Verdict join(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order,
              int behind, Cluster& merged) {
   const bool late = behind > 0;
-  const bool shares = late && (guest.sweep_of == SweepOf::mean || (guest.sweep_of == SweepOf::maximum &&
-                                                                   reads_along_rows(host) && reads_along_rows(guest)));
+  const bool shares = late && guest.sweep_of != SweepOf::own;
   const auto rounds = [&](int own) { return own + behind - (shares && own > 0 ? 1 : 0); };
   merged.kernel_class = host.kernel_class;
   merged.domain = host.domain;

@@ -132,6 +132,18 @@ TEST(CudaLongSums, OfSquaresDownColumns) {
               2e-6);
 }
 
+TEST(CudaLongSums, OfExponentialsDownColumns) {
+  for (const int splits : {1, 3})
+    EXPECT_LT(worst_error("graph g(x: f32[60000, 4]) { y = exp(logsumexp(mul(x, 0.0), axis=0)); return y }", 60000.0,
+                          [&](Kernel& kernel) {
+                            with(RowMapping::column, 32, 2, 4, splits)(kernel);
+                            auto& schedule = std::get<ReduceSchedule>(kernel.schedule);
+                            schedule.team.columns = 2;
+                            reread(schedule).online = true;
+                          }),
+              6e-6);
+}
+
 // Blocks of the depth have 512 terms.
 TEST(CudaLongSums, OfProducts) {
   const auto as_planned = [](Kernel&) {};

@@ -490,6 +490,42 @@ TEST(CudaReduceNumerics, SquaresAroundAMeanAreSummedDownColumns) {
   test::expect_compiles_everywhere(run.source);
 }
 
+// Exponentials are summed in the sweep of the maximum that shifts them, down columns: whole and in parts, in tiles that
+// end behind the last row, with elements stored and with other reductions in the sweep.
+TEST(CudaReduceNumerics, ExponentialsAreSummedDownColumns) {
+  const auto online = [](int vector, int unroll, int parts) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team = {.mapping = RowMapping::column, .threads = 64, .columns = 8};
+      schedule.vector = vector;
+      schedule.keep = Reread{.online = true, .unroll = unroll};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+  };
+  for (const char* shape : {"[600, 40]", "[3, 203, 36]", "[2, 13, 29, 20]"})
+    for (const auto& [vector, unroll, parts] : {std::tuple{1, 2, 1}, {4, 4, 1}, {4, 1, 2}, {2, 3, 3}}) {
+      const std::string axes = std::string(shape).size() > 12 ? "[1, 2]" : std::string(shape).size() > 9 ? "1" : "0";
+      const std::string x = std::string("graph g(x: f32") + shape + ") {\n  z = mul(x, 20.0)\n";
+      expect_right(x + "  y = logsumexp(z, axis=" + axes + ")\n  m = min(x, axis=" + axes + ")\n  return y, m\n}", {},
+                   online(vector, unroll, parts));
+      if (parts > 1 || axes == "[1, 2]") continue;
+      expect_right(x + "  y = log_softmax(z, axis=" + axes + ")\n  return y\n}", {}, online(vector, unroll, parts));
+    }
+  // Columns that begin with -inf, one of nothing else, and one with inf.
+  for (const int parts : {1, 3})
+    expect_right(
+        "graph g(x: f32[300, 8]) {\n  row = iota(shape=[300, 1], axis=0, dtype=i32)\n"
+        "  column = iota(shape=[1, 8], axis=1, dtype=i32)\n  z = where(greater(row, mul(column, 30)), x, -inf)\n"
+        "  w = where(logical_and(equal(column, 1), equal(row, 250)), inf, z)\n"
+        "  y = logsumexp(where(equal(column, 2), -inf, w), axis=0)\n  return y\n}",
+        {}, online(2, 4, parts));
+  expect_right("graph g(x: f64[300, 6]) { y = softmax(x, axis=0); return y }", {}, online(2, 2, 1));
+  const CudaKernel run = expect_right(
+      "graph g(x: bf16[1000, 24]) { y = logsumexp(cast(x, dtype=f32), axis=0); return y }", {}, online(8, 4, 3));
+  EXPECT_FALSE(run.source.finish_entry.empty());
+  test::expect_compiles_everywhere(run.source);
+}
+
 // Where all squares cancel, nothing is below 0.
 TEST(CudaReduceNumerics, TheVarianceOfEqualElementsIsNought) {
   const auto moments = [](Kernel& kernel) { by_blocks(kernel).keep = Reread{.unroll = 2, .moments = true}; };

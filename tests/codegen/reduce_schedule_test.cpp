@@ -112,6 +112,21 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
             "reduce team=column threads=128 vector=8 unroll=4 moments streaming_loads");
 }
 
+TEST(ReduceSchedule, AMaximumAndExponentialsDownColumnsTakeOneSweep) {
+  EXPECT_EQ(chosen("x: f32[25024, 1024]) { y = logsumexp(x, axis=[0])"),
+            "reduce team=column threads=256 vector=4 online unroll=8 cut=splits parts=66 finish=warp streaming_loads");
+  EXPECT_EQ(chosen("x: bf16[16384, 16, 320]) { y = log_softmax(x, axis=0)"),
+            "reduce team=column threads=512 columns=8 vector=8 online unroll=4 streaming");
+}
+
+TEST(ReduceSchedule, AMeanAndSquaresOfFewRowsAreCutInParts) {
+  EXPECT_EQ(chosen("x: f16[1758102], w: f16[1758102], z: f16[1758102], b: bool[1758102]) {\n  v = mul(add(where(b, x, "
+                   "0.0), w), z)\n  y = add(var(v), mean(v))"),
+            "reduce team=block threads=512 vector=8 peeled unroll=2 moments cut=splits parts=214 finish=block "
+            "least_blocks=1")
+      << "378 us in one block on an H100, for 12 MB";
+}
+
 TEST(ReduceSchedule, LogSumExpReadsLongRowsOnce) {
   EXPECT_EQ(chosen("x: bf16[8192, 131072]) { y = logsumexp(x, axis=[1])"),
             "reduce team=block threads=512 vector=8 online unroll=4");
@@ -215,7 +230,7 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
             "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 streaming least_blocks=2")
       << "long pieces of rows that begin anywhere";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 columns=8 vector=4 unroll=4 streaming")
+            "reduce team=column threads=512 columns=8 vector=4 online unroll=4 streaming")
       << "columns of a cache line, so that all processors have blocks";
 }
 

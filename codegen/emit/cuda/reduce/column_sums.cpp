@@ -5,7 +5,9 @@
 
 #include "codegen/emit/cuda/reduce/columns.h"
 #include "codegen/emit/cuda/reduce/long_sums.h"
+#include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
+#include "codegen/emit/cuda/text/spell.h"
 
 namespace tenon::codegen::cuda {
 
@@ -19,9 +21,10 @@ ColumnSums::ColumnSums(Writer& out, const Rows& rows, const Sweep& sweep, int ve
       members_(rows.schedule.team.threads / across) {
   if (sweep.moments) std::erase(reduces_, sweep.moments->sum);
   long_ = long_sums(rows, reduces_, members_);
+  long_online_ = sweep.online && !long_sums(rows, {sweep.online->sum}, members_).empty();
 }
 
-void ColumnSums::for_each_column(const std::string& statement) {
+void ColumnSums::for_each_column(const std::string& statement) const {
   out_.unrolled("j", vector_);
   out_.line(statement);
   out_.close();
@@ -34,6 +37,15 @@ void ColumnSums::declare() {
     for_each_column(fmt::format("a{}[j] = {};", id, how.identity));
   }
   for (InstrId id : long_) out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members_), id, vector_));
+  if (sweep_.online) {
+    const Online& online = *sweep_.online;
+    const std::string type = value_type(rows_.kernel.instr(online.sum).dtype);
+    out_.line(fmt::format("pack<{}, {}> a{} = {{}}, x{} = {{}};", type, vector_, online.sum, online.shift));
+    if (long_online_) {
+      out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members_), online.sum, vector_));
+      out_.line(fmt::format("float at{}[{}] = {{}};", online.sum, vector_), "their shift");
+    }
+  }
   if (!sweep_.moments) return;
   const Moments& moments = *sweep_.moments;
   for (const InstrId id : {moments.sum, moments.squares}) {
@@ -72,8 +84,42 @@ void ColumnSums::emit_points(const Points& points) {
   out_.line(fmt::format("++n{};", moments.squares));
 }
 
+void ColumnSums::emit_shift(const std::string& from) {
+  const Online& online = *sweep_.online;
+  out_.line(
+      fmt::format("const {} v{} = {}[j];", value_type(rows_.kernel.instr(online.maximum).dtype), online.maximum, from));
+  define(out_, rows_, online.shift_instrs);
+}
+
+void ColumnSums::rescale() {
+  const Online& online = *sweep_.online;
+  out_.unrolled("j", vector_);
+  emit_shift(fmt::format("a{}", online.maximum));
+  out_.line(fmt::format("a{0}[j] = rescaled(a{0}[j], x{1}[j], v{1});", online.sum, online.shift));
+  out_.line(fmt::format("x{0}[j] = v{0};", online.shift));
+  out_.close();
+}
+
+Points ColumnSums::online_points(const Points& points) const {
+  const Online& online = *sweep_.online;
+  Points behind = points;
+  behind.stores.clear();
+  behind.accumulators.reduces = {online.sum};
+  std::vector<bool> results = reductions_of(rows_.kernel);
+  results[static_cast<std::size_t>(online.shift)] = true;
+  compute_from_results(rows_.kernel, rows_.kernel.instr(online.sum).args, results, behind);
+  return behind;
+}
+
 void ColumnSums::end_block() {
   for (InstrId id : long_) for_each_column(fmt::format("t{0}[j] += a{0}[j], a{0}[j] = 0;", id));
+  if (long_online_) {
+    const Online& online = *sweep_.online;
+    out_.unrolled("j", vector_);
+    out_.line(fmt::format("t{0}[j] = rescaled(t{0}[j], at{0}[j], x{1}[j]) + a{0}[j];", online.sum, online.shift));
+    out_.line(fmt::format("at{0}[j] = x{1}[j], a{0}[j] = 0;", online.sum, online.shift));
+    out_.close();
+  }
   if (!sweep_.moments) return;
   const Moments& moments = *sweep_.moments;
   out_.unrolled("j", vector_);
@@ -87,6 +133,7 @@ void ColumnSums::end_block() {
 
 void ColumnSums::add_blocks() {
   for (InstrId id : long_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", id));
+  if (long_online_) for_each_column(fmt::format("a{0}[j] = (float)t{0}[j];", sweep_.online->sum));
 }
 
 void ColumnSums::collect_moments() {
@@ -108,6 +155,19 @@ std::string ColumnSums::collected(InstrId id) {
   return fmt::format("b{}", id);
 }
 
+std::string ColumnSums::collected_online() {
+  const Online& online = *sweep_.online;
+  const std::string sum = fmt::format("a{}", online.sum);
+  if (members_ == 1) return sum;
+  out_.unrolled("j", vector_);
+  emit_shift(fmt::format("b{}", online.maximum));
+  out_.line(fmt::format("{0}[j] = rescaled({0}[j], x{1}[j], v{1});", sum, online.shift));
+  out_.close();
+  const Combination how = combination(rows_.kernel, online.sum);
+  out_.line(fmt::format("const pack<{}, {}> b{} = {};", how.type, vector_, online.sum, combined(sum, how.function)));
+  return fmt::format("b{}", online.sum);
+}
+
 void ColumnSums::emit_parts(const std::string& condition, const std::string& row) {
   const auto part = [&](std::size_t slot, const std::string& type, const std::string& all) {
     out_.open_if(condition);
@@ -117,6 +177,8 @@ void ColumnSums::emit_parts(const std::string& condition, const std::string& row
   for (std::size_t slot = 0; slot < sweep_.reduces.size(); ++slot)
     if (const InstrId id = sweep_.reduces[slot]; !sweep_.moments || id != sweep_.moments->sum)
       part(slot, combination(rows_.kernel, id).type, collected(id));
+  if (sweep_.online)
+    part(slot_of_online(sweep_), value_type(rows_.kernel.instr(sweep_.online->sum).dtype), collected_online());
   if (!sweep_.moments) return;
   collect_moments();
   part(slot_of_sum(sweep_), "double", fmt::format("p{}", sweep_.moments->sum));

@@ -21,7 +21,7 @@ namespace {
 class ColumnEmitter {
  public:
   ColumnEmitter(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target), rows_(kernel) {
-    if (walk_.tiled()) held_ = gathers_ahead(kernel, schedule_);
+    if (walk_.tiled()) held_ = loads_ahead(kernel, schedule_);
     if (!holds_rows(schedule_)) return;
     for (std::size_t id = 0; id < kernel.body.size(); ++id) {
       const auto load = static_cast<InstrId>(id);
@@ -68,7 +68,7 @@ class ColumnEmitter {
       out_.close();
     }
     if (sums.has_blocks()) walk_.open_blocks();
-    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(sums, points);
+    if (!sweep.reduces.empty() || !sweep.stores.empty()) emit_elements(sums, sweep, points);
     sums.end_block();
     if (sums.has_blocks()) walk_.close_blocks();
     sums.add_blocks();
@@ -76,7 +76,8 @@ class ColumnEmitter {
       sums.emit_parts(row_condition(rows_, team_), "row");
     } else {
       for (InstrId id : sweep.reduces)
-        if (!sweep.moments || id != sweep.moments->sum) emit_result(sums, id);
+        if (!sweep.moments || id != sweep.moments->sum) emit_result(sums, id, sums.collected(id));
+      if (sweep.online) emit_result(sums, sweep.online->sum, sums.collected_online());
       if (sweep.moments) emit_moments(sums, *sweep.moments);
     }
   }
@@ -90,48 +91,66 @@ class ColumnEmitter {
     walk_.close(opened);
   }
 
-  // Where the rows of a tile lie, and then all of them.
-  void emit_gathered() {
+  // Of the rows of a tile, where they lie if that is loaded, and then all that is held of them.
+  void emit_ahead(const std::vector<InstrId>& loads) {
     std::vector<InstrId> places;
-    for (const InstrId id : held_)
+    for (const InstrId id : loads)
       for (const InstrId place : operands_of(kernel_.instr(id)))
         if (!contains(places, place)) places.push_back(place);
     for (const InstrId id : places) out_.line(fmt::format("{} p{}[{}];", held_type(kernel_, id), id, walk_.chunks()));
-    for (const InstrId id : held_)
+    for (const InstrId id : loads)
       out_.line(fmt::format("pack<{}, {}> h{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
-    int opened = walk_.open_ahead();
-    define(out_, kernel_, needed(kernel_, places), rows_.names);
-    for (const InstrId id : places) out_.line(fmt::format("p{0}[c] = v{0};", id));
-    walk_.close(opened);
-    opened = walk_.open_ahead();
+    if (!places.empty()) {
+      const int opened = walk_.open_ahead();
+      define(out_, kernel_, needed(kernel_, places), rows_.names);
+      for (const InstrId id : places) out_.line(fmt::format("p{0}[c] = v{0};", id));
+      walk_.close(opened);
+    }
+    const int opened = walk_.open_ahead();
     for (const InstrId id : places) out_.line(fmt::format("const {0} v{1} = p{1}[c];", held_type(kernel_, id), id));
     CacheHints cache = cache_;
-    cache.prompt = held_;
-    for (const InstrId id : held_)
+    if (!places.empty()) cache.prompt = loads;
+    for (const InstrId id : loads)
       emit_load_into(out_, kernel_, id, lanes_, rows_.names, cache, fmt::format("h{}[c]", id));
     walk_.close(opened);
   }
 
-  void emit_elements(ColumnSums& sums, Points points) {
-    if (walk_.tiled()) {
-      walk_.open_tile();
-      emit_gathered();
-    }
-    const int opened = walk_.open_elements();
-    for (InstrId id : held_) {
+  // Has `points` take those of `loads` that it needs from h<id>[c].
+  void take_ahead(const std::vector<InstrId>& loads, Points& points) {
+    for (InstrId id : loads) {
       if (!contains(points.instrs, id)) continue;
       out_.line(fmt::format("const pack<{0}, {1}> x{2} = h{2}[c];", held_type(kernel_, id), schedule_.vector, id));
       points.registers.held.push_back(id);
     }
-    sums.emit_points(points);
+  }
+
+  void emit_elements(ColumnSums& sums, const Sweep& sweep, const Points& points) {
+    std::vector<InstrId> loads;
+    for (const InstrId id : held_)
+      if (contains(points.instrs, id)) loads.push_back(id);
+    if (walk_.tiled()) {
+      walk_.open_tile();
+      emit_ahead(loads);
+    }
+    const int opened = walk_.open_elements();
+    Points first = points;
+    take_ahead(loads, first);
+    sums.emit_points(first);
     walk_.close(opened);
+    if (sweep.online) {
+      sums.rescale();
+      const int again = walk_.open_elements();
+      Points behind = sums.online_points(points);
+      take_ahead(loads, behind);
+      emit_points(out_, kernel_, behind);
+      walk_.close(again);
+    }
     if (walk_.tiled()) out_.close();
   }
 
   // The columns' results as a vector x<id>.
-  void emit_result(ColumnSums& sums, InstrId id) {
+  void emit_result(const ColumnSums& sums, InstrId id, const std::string& all) {
     const Instr& instr = kernel_.instr(id);
-    const std::string all = sums.collected(id);
     out_.line(fmt::format("pack<{}, {}> x{};", value_type(instr.dtype), schedule_.vector, id));
     sums.for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, combination(kernel_, id).is_arg ? ".index" : ""));
   }

@@ -22,7 +22,10 @@ class Walk {
   /// Elements of the whole team's vectors.
   int step() const { return step_; }
   /// Whether a loop goes over tiles of `unroll` vectors, whose loads are in flight together.
-  bool tiled() const { return columns_ ? gathers_ : !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1; }
+  bool tiled() const {
+    return columns_ ? is_online(rows_.schedule) || gathers_
+                    : !holds_rows(rows_.schedule) && unroll_of(rows_.schedule) > 1;
+  }
 
   /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
   /// element `edge`. A part of a row is [begin, end).
