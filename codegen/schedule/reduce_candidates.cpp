@@ -148,6 +148,24 @@ std::vector<ReduceSchedule> held_columns(const Kernel& kernel, const Target& tar
   return result;
 }
 
+// Columns that are read again in sweeps of which one has a maximum and its exponentials: tiles of other shapes.
+std::vector<ReduceSchedule> tiled_columns(const ReduceSchedule& chosen) {
+  std::vector<ReduceSchedule> result;
+  for (int vector = std::max(1, chosen.vector / 4); vector <= chosen.vector; vector *= 2)
+    for (const int columns : {8, 16, 32, 64})
+      for (const int threads : {256, 512})
+        for (const int unroll : {2, 4, 8, 16}) {
+          if (vector * unroll > 64) continue;
+          ReduceSchedule other = chosen;
+          other.vector = vector;
+          other.team.columns = columns;
+          other.team.threads = threads;
+          reread(other).unroll = unroll;
+          result.push_back(other);
+        }
+  return result;
+}
+
 // Columns of rows that no vector divides, in vectors of those of one alignment.
 std::vector<ReduceSchedule> peeled_columns(const Kernel& kernel, const ReduceSchedule& chosen) {
   std::vector<ReduceSchedule> result;
@@ -275,6 +293,7 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
   }
   if (is_online(chosen) && shape_of(kernel).length <= kMostThreads * kMostHeldElements)
     append(held_rows(kernel, chosen));
+  if (chosen.team.mapping == RowMapping::column && is_online(chosen)) append(tiled_columns(chosen));
   if (chosen.team.mapping == RowMapping::column && chosen.peeled) {
     ReduceSchedule single = single_columns(kernel, target);
     result = reduce_alternatives(kernel, target, single);

@@ -22,10 +22,12 @@ constexpr int kMostAccumulators = 32;  // per thread
 constexpr std::int64_t kTallColumn = 1024;
 constexpr std::int64_t kTallBytes = 16;
 constexpr std::int64_t kShortColumn = 64;
-// Of vectors whose means and squares share a sweep: a thread takes so many registers that larger blocks leave a
-// multiprocessor half empty (bf16 [524288, 48] on an H100: 47 us with 256 threads, 30 with 128).
-constexpr int kThreadsOfMoments = 128;
-constexpr int kResidentOfMoments = 256;  // each counts for so many: four blocks of 128 run on a multiprocessor at once
+// Of vectors whose means and squares share a sweep, or that find an index: a thread takes so many registers that larger
+// blocks leave a multiprocessor half empty (bf16 [524288, 48] on an H100: 47 us with 256 threads, 30 with 128; argmax
+// and max of bf16 [120, 418648]: 61 and 48).
+constexpr int kThreadsOfMany = 128;
+constexpr int kResidentOfMany = 256;  // each counts for so many: four blocks of 128 run on a multiprocessor at once
+constexpr int kMostOfTile = 64;       // elements of a tile that a thread goes over twice
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
@@ -57,6 +59,10 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   schedule.cache.streaming_loads = streams_past(kernel, target, one_sweep(kernel, {}), kMostStreamedPercent);
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
   if (schedule.vector < 2 || column_reference(kernel, schedule.vector, {}) == nullptr) return std::nullopt;
+  // Few blocks, of many registers, compute too slowly (greatest sigmoid of bf16 [135201, 425] on an H100: 96 us, 67 in
+  // elements).
+  constexpr int kMostComputed = 6;
+  if (element_cost(kernel, rounds_of(kernel).sweeps[0]) > kMostComputed) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
   while (schedule.team.columns > 8 && schedule.team.columns >= 2 * vectors) schedule.team.columns /= 2;
   const std::int64_t slabs =
@@ -120,6 +126,10 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
       usable > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   const bool reread = rereads(kernel) && !one_sweep(kernel, shared);  // no block can leave a part of a row to another
   if (!reread && shape.length < kShortColumn) return choose_short_columns(kernel, target, shape, schedule);
+  // A tile that is gone over twice is as many elements, of which single rows have fewer then (bf16 [16384, 5120] on an
+  // H100: 268 us in vectors of 8, 203 of 4).
+  constexpr int kOfTile = 4;
+  if (shared.online && reread) schedule.vector = usable = std::min(usable, kOfTile);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
   const std::int64_t line = 128 / widest_of(kernel);
@@ -132,16 +142,20 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   const bool tall = usable == 1 && !reread && shape.length >= kTallColumn &&
                     shape.rows >= 2LL * target.multiprocessors * schedule.team.columns;
   if (tall) schedule.team.threads = 1024;
-  const bool large = shared.moments && usable > 1 && !reread;
-  if (large) schedule.team.threads = kThreadsOfMoments;
+  const bool large = (shared.moments || finds_index(kernel)) && usable > 1 && !reread;
+  if (large) schedule.team.threads = kThreadsOfMany;
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   int unroll = gathers_along_rows(kernel) ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
                                           : choose_unroll(kernel, schedule.vector, shape.length / team);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
-  if (!one_sweep(kernel, shared)) unroll = std::min(unroll, kMostUnrolled);
-  if (large) unroll = std::min(unroll, kMostUnrolled);
+  if (!one_sweep(kernel, shared) || large) unroll = std::min(unroll, kMostUnrolled);
+  if (shared.moments && large)  // 200 us of two f32 streams [13088, 3136], 140 so (H100)
+    unroll = std::max(1, unroll / static_cast<int>(std::max<std::size_t>(1, row_streams(kernel).size())));
+  if (usable == 1 && stores_elements(kernel)) unroll = std::min(unroll, 2 * kMostUnrolled);
+  if (shared.online)
+    while (2 * unroll * schedule.vector <= kMostOfTile && 2 * unroll * team <= shape.length && unroll < 16) unroll *= 2;
   schedule.keep = Reread{shared.online, unroll, shared.moments};
-  const int resident = large ? kResidentOfMoments : schedule.team.threads;  // as registers leave room for
+  const int resident = large ? kResidentOfMany : schedule.team.threads;  // as registers leave room for
   if (one_sweep(kernel, shared))
     schedule.cut =
         in_parts(choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, resident),
@@ -262,9 +276,14 @@ ReduceSchedule choose_column_schedule(const Kernel& kernel, const Target& target
   // What is read and computed once need not be held: statistics of f16 [289, 399112] behind expm1, 122 us for 291, of
   // f32 [888, 61440] behind softplus, 156 for 227 (H100).
   const bool once = schedule.vector > 1 && !stores_elements(kernel) && rereads(kernel) &&
-                    one_sweep(kernel, columns_share(kernel, target, shape));
+                    one_sweep(kernel, {.moments = columns_share_moments(kernel, target, shape)});
+  // A large block of narrow pieces holds less well than what is read once is computed (cross entropy of bf16
+  // [2048, 1000, 113] on an H100: 489 us held, 240 in one sweep).
+  constexpr int kLargeBlock = 1024;
+  const bool in_tiles = is_online(schedule) && !stores_elements(kernel) && one_sweep(kernel, shared_of(schedule));
   if (target.may.hold_rows && !once)
-    if (const auto held = hold_columns(kernel, target, shape)) return *held;
+    if (const auto held = hold_columns(kernel, target, shape); held && (!in_tiles || held->team.threads < kLargeBlock))
+      return *held;
   return schedule.vector == 1 ? peel_columns(kernel, target, shape).value_or(schedule) : schedule;
 }
 

@@ -18,6 +18,7 @@ constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is use
 constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
+constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 
 // Of one element of a row that would lie in shared memory; 0 when it cannot.
@@ -112,7 +113,8 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
     return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
     auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);
-    if (schedule && beside_shared(kernel, *schedule) > kMostBesideShared) schedule.reset();
+    const int most = widest_of(kernel) == 4 ? kMostOfWords : kMostBesideShared;
+    if (schedule && beside_shared(kernel, *schedule) > most) schedule.reset();
     return schedule;
   };
   if (holds_rows(chosen)) return fitting(1, 2);

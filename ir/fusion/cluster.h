@@ -34,6 +34,7 @@ enum class SweepOf : std::uint8_t {
   own,      ///< none
   maximum,  ///< that shifts the exponentials which it adds up
   mean,     ///< around which it adds up squares
+  any,      ///< it picks one element of a row, which takes no sweep (codegen/lower/select.cpp)
 };
 
 struct Cluster {

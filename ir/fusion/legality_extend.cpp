@@ -194,6 +194,12 @@ Verdict check_place(const Cluster& host, const Cluster& guest, const Layout& lay
                         describe(guest.domain), describe(host.domain)));
 }
 
+// Of two clusters that begin together, what the first reductions of both can share their sweep with.
+SweepOf shared(const Cluster& a, const Cluster& b) {
+  if (a.rounds == 0 || a.sweep_of == SweepOf::any) return b.sweep_of;
+  return b.sweep_of == SweepOf::any || a.sweep_of == b.sweep_of ? a.sweep_of : SweepOf::own;
+}
+
 // `host` with the work of `guest` on the axes given; `behind`: rounds of the host that the guest needs the results of.
 Verdict join(const Context& context, const Cluster& host, const Cluster& guest, const AxisMap& axes, Order order,
              int behind, Cluster& merged) {
@@ -217,7 +223,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.depth = host.depth + guest.depth;
   merged.repeats = host.repeats + guest.repeats;
   merged.rounds = std::max(host.rounds, guest.rounds > 0 ? rounds(guest.rounds) : 0);
-  merged.sweep_of = late || guest.rounds == 0 || guest.sweep_of == host.sweep_of ? host.sweep_of : SweepOf::own;
+  merged.sweep_of = late || guest.rounds == 0 ? host.sweep_of : shared(host, guest);
   merged.persistent = host.persistent || guest.persistent || order == Order::mixed ||
                       (late && host.kernel_class != KernelClass::reduce && covers_reduced(host, axes));
   merged.reads = host.reads;

@@ -45,11 +45,23 @@ bool is_mean(const Graph& graph, const Node& sum, ValueId x, ValueId mean) {
          element_count(graph.type(x).shape).is_constant() && literal(graph, quotient.operands[1]).has_value();
 }
 
+// Whether one term of the sum at most is not 0: that whose position a value of the row names.
+bool picks_element(const Graph& graph, const Node& sum) {
+  const Node& select = behind_views(graph, sum.operands[0]);
+  const auto rank = static_cast<int>(graph.type(sum.operands[0]).shape.size());
+  if (select.op != Op::where || literal(graph, select.operands[2]) != 0.0 || reduced_axes(sum, rank).size() != 1)
+    return false;
+  const Node& test = behind_views(graph, select.operands[0]);
+  return test.op == Op::equal && std::any_of(test.operands.begin(), test.operands.end(),
+                                             [&](ValueId side) { return behind_views(graph, side).op == Op::iota; });
+}
+
 }  // namespace
 
 SweepOf sweep_of(const Context& context, const Node& node) {
   const Graph& graph = context.graph;
   if (node.op != Op::sum) return SweepOf::own;
+  if (context.options.cost.online && picks_element(graph, node)) return SweepOf::any;
   const Node& summed = graph.producer(node.operands[0]);
   if (summed.op == Op::exp) {
     const Node& shifted = graph.producer(summed.operands[0]);

@@ -74,7 +74,7 @@ TEST(CudaMap, LaunchesOneThreadForEachVector) {
   EXPECT_EQ(source.dims, (std::vector<std::string>{"rows"}));
   test::expect_lines(source.text, {"const int n0 = (int)dim0;", "if (point >= 64 * n0) return;",
                                    "const pack<bf16, 8> x0 = load<8, 8>(in0 + i0);", "bf16_to_f32(x0[j])",
-                                   "y0[j] = f32_to_bf16(v5);", "store<8, 8>(out0 + i0, y0);"});
+                                   "y0[j] = f32_to_bf16(v5);", "store_whole<8, 8>(out0 + i0, y0);"});
   EXPECT_EQ(source.text.find("rows"), std::string::npos) << "a name from the graph";
 }
 
@@ -134,7 +134,7 @@ TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
       const float v1 = -v0;  // neg
       y0[j] = f32_to_bf16(v1);
     }
-    store<8, 8>(out0 + 8192 * i0 + i1, y0);
+    store_whole<8, 8>(out0 + 8192 * i0 + i1, y0);
   }
 }
 )");
@@ -184,7 +184,7 @@ TEST(CudaMap, VectorsCrossTheEndsOfOddRows) {
   test::expect_lines(
       source.text, {"if (point + 8 <= 4097 * n0) {", "x0 = load<8, 8>(in0 + 4097 * i0 + i1);",
                     "const int past_i1 = (i1 + j) >= 4097;", "const int j_i1 = (i1 + j) - past_i1 * 4097;", "in1[j_i1]",
-                    "store<8, 8>(out0 + 4097 * i0 + i1, y0);", "in1[i1]"});
+                    "store_whole<8, 8>(out0 + 4097 * i0 + i1, y0);", "in1[i1]"});
 }
 
 TEST(CudaMap, AMisalignedOperandDoesNotUndoTheOthers) {

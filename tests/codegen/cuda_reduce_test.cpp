@@ -112,7 +112,7 @@ TEST(CudaReduce, ReadsAsIfWritten) {
       const float v5 = v3 / v4;  // div
       y0[j] = f32_to_bf16(v5);
     }
-    if (inside) store<8, 8>(out0 + 1024 * i0 + r1, y0);
+    if (inside) store_whole<8, 8>(out0 + 1024 * i0 + r1, y0);
   }
 }
 )");
@@ -128,7 +128,7 @@ TEST(CudaReduce, LongRowsAreReadAgainWhereNoCopyIsAsynchronous) {
   test::expect_lines(source.text,
                      {"for (int tile = member * 8; tile < 50304; tile += 32768) {", "pack<bf16, 8> x0[8];",
                       "const int r1 = tile + c * 4096;", "if (r1 < 50304) {", "= load<8, 8>(", "reduce_block<512>(a1",
-                      "= load<8, 8>(", "reduce_block<512>(a4", "= load<8, 8>(", "store<8, 8>(out0"});
+                      "= load<8, 8>(", "reduce_block<512>(a4", "= load<8, 8>(", "store_whole<8, 8>(out0"});
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 77);
 }
 

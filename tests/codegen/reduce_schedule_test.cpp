@@ -114,9 +114,9 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
 
 TEST(ReduceSchedule, AMaximumAndExponentialsDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: f32[25024, 1024]) { y = logsumexp(x, axis=[0])"),
-            "reduce team=column threads=256 vector=4 online unroll=8 cut=splits parts=66 finish=warp streaming_loads");
+            "reduce team=column threads=256 vector=4 online unroll=16 cut=splits parts=66 finish=warp streaming_loads");
   EXPECT_EQ(chosen("x: bf16[16384, 16, 320]) { y = log_softmax(x, axis=0)"),
-            "reduce team=column threads=512 columns=8 vector=8 online unroll=4 streaming");
+            "reduce team=column threads=512 columns=16 vector=4 online unroll=16 streaming");
 }
 
 TEST(ReduceSchedule, AMeanAndSquaresOfFewRowsAreCutInParts) {
@@ -230,7 +230,7 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
             "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 streaming least_blocks=2")
       << "long pieces of rows that begin anywhere";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=512 columns=8 vector=4 online unroll=4 streaming")
+            "reduce team=column threads=512 columns=8 vector=4 online unroll=16 streaming")
       << "columns of a cache line, so that all processors have blocks";
 }
 

@@ -56,7 +56,7 @@ TEST(TensorKernelText, MultipliesByWarpgroupsFromBoxes) {
       source.text,
       {"copy_box(to, map0, full, (int)k, (int)m);", "copy_box_to_all(to + box * 8192, map1, full, 3, ",
        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "loaded.x7 = load<8, 8>(in3 + ", "touch_line(in3 + ",
-       "make_result_ahead<8, 64>(get, touch, [&](int m, int n,", "tanh(", "store<8, 8>(out0",
+       "make_result_ahead<8, 64>(get, touch, [&](int m, int n,", "tanh(", "store_whole<8, 8>(out0",
        "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 0, 1, 4, 2, 1, 1, 0, true, false, true, true, 0>;"});
   ASSERT_EQ(source.launch.tensor_maps.size(), 2u);
   EXPECT_EQ(source.launch.tensor_maps[0].box, (std::vector<int>{64, 128}));
@@ -124,8 +124,8 @@ TEST(TensorKernelText, MultipliesOnTensorCoresAndStoresVectors) {
   const Source source = emit_cuda(matmul_kernel(c, target), target);
   expect_lines(source.text, {"make_operand<8, true, true>([&](int m, int k)", "return in0 + ",
                              "make_operand<8, false, true>([&](int n, int k)",
-                             "make_result<8>([&](int m, int n, const pack<float, 8>& x2)", "tanh(", "store<8, 8>(out0",
-                             "contract_mma<bf16, 128, 128, 32, 2, 4, 3, int>("});
+                             "make_result<8>([&](int m, int n, const pack<float, 8>& x2)", "tanh(",
+                             "store_whole<8, 8>(out0", "contract_mma<bf16, 128, 128, 32, 2, 4, 3, int>("});
   for (const char* piece : {"ldmatrix.sync", "mma.sync.aligned.m16n8k16", "cp.async.cg"})
     EXPECT_NE(source.text.find(piece), std::string::npos) << piece;
 }
