@@ -73,7 +73,7 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   // 4; sums of bf16 rows of 215 86 of 32, 67 of 16; of f32 rows of 26 45 of 2, 41 of 4).
   constexpr std::int64_t kBytesOfLane = 32, kVectorsOfBytes = 4, kWideVector = 16;
   const std::int64_t vector_bytes = schedule.vector * widest_of(kernel);
-  if (!rereads(kernel) && !stores_elements(kernel) && shape.known)
+  if (!rereads(kernel) && !stores_elements(kernel) && !finds_index(kernel) && shape.known)
     each = vector_bytes < kWideVector ? kBytesOfLane / vector_bytes : widest_of(kernel) == 1 ? kVectorsOfBytes : each;
   const auto enough = [&](int threads, int lanes) {
     return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
