@@ -72,13 +72,15 @@ bool finds_nothing(const Kernel& kernel, const Instr& test, InstrId value) {
   return is_map(test, ir::Op::equal) && test.args[0] == value && is_literal(kernel, test.args[1], -HUGE_VAL);
 }
 
-// where(maximum == -inf, 0, maximum), or by isinf: the maximum, or -1 when `id` is something else.
+bool is_maximum(const Instr& instr) { return instr.kind == InstrKind::reduce && instr.op == ir::Op::max; }
+
+// Of a maximum, or where(maximum == -inf, 0, maximum), or by isinf: the maximum, or -1 when `id` is something else.
 InstrId shifted_by(const Kernel& kernel, InstrId id) {
   const Instr& select = kernel.instr(id);
+  if (is_maximum(select)) return id;
   if (!is_map(select, ir::Op::where) || !is_literal(kernel, select.args[1], 0)) return -1;
-  const Instr& maximum = kernel.instr(select.args[2]);
   const bool guarded = finds_nothing(kernel, kernel.instr(select.args[0]), select.args[2]);
-  return guarded && maximum.kind == InstrKind::reduce && maximum.op == ir::Op::max ? select.args[2] : -1;
+  return guarded && is_maximum(kernel.instr(select.args[2])) ? select.args[2] : -1;
 }
 
 bool only_used_by(const Kernel& kernel, InstrId value, const std::vector<InstrId>& users) {
@@ -126,7 +128,8 @@ std::optional<Online> find_online(const Kernel& kernel) {
                          std::all_of(online.shift_instrs.begin(), online.shift_instrs.end(), [&](InstrId id) {
                            return id == online.shift || only_used_by(kernel, id, online.shift_instrs);
                          });
-    online.at_most_one = is_map(kernel.instr(kernel.instr(online.shift).args[0]), ir::Op::equal);
+    online.guarded = online.shift != online.maximum;
+    online.at_most_one = online.guarded && is_map(kernel.instr(kernel.instr(online.shift).args[0]), ir::Op::equal);
     return online;
   }
   return std::nullopt;

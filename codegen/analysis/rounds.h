@@ -18,7 +18,8 @@ struct Online {
   InstrId shift = -1;
   std::vector<InstrId> shift_instrs;  ///< from the maximum to the shift, in definition order
   std::vector<InstrId> instrs;        ///< per element, what is summed
-  bool at_most_one = false;           ///< or NaN: what is summed of each element, whatever the maximum
+  bool guarded = false;               ///< the shift is 0 where the maximum is -inf; else it is the maximum itself
+  bool at_most_one = false;           ///< or NaN: what is summed of each element, whatever the maximum; if guarded
   bool only_shifts = false;           ///< nothing but the shift uses the maximum
 };
 
@@ -57,8 +58,8 @@ Rounds rounds_of(const Kernel& kernel, SharedSweeps shared = {});
 /// Whether a row may be split in parts: all is known after one sweep but what there is once for each row.
 bool may_split(const Rounds& rounds);
 
-/// The kernel's maximum and sum that can share a sweep. The shift must be 0 where the maximum is -inf, and may be where
-/// it is inf.
+/// The kernel's maximum and sum that can share a sweep. The shift is the maximum itself, or one that is 0 where the
+/// maximum is -inf, and may be where it is inf.
 std::optional<Online> find_online(const Kernel& kernel);
 
 /// The kernel's sum and squares around its mean, all in f32, that can share a sweep.

@@ -199,6 +199,20 @@ __device__ __forceinline__ double rescaled(double sum, double from, double to) {
   return sum == 0.0 ? 0.0 : sum * factor;
 }
 
+//@ shift_of
+// The maximum so far as a shift: of nothing, or of elements at -inf only, exponentials are summed up as they are.
+template <class T>
+__device__ __forceinline__ T shift_of(T maximum) {
+  return maximum < 0 && maximum - maximum != 0 ? T(0) : maximum;
+}
+
+//@ around_maximum
+// The sum of exp(x - maximum), from one whose shift was shift_of a maximum. That of elements at -inf only is NaN.
+template <class T>
+__device__ __forceinline__ T around_maximum(T sum, T maximum) {
+  return maximum < 0 && maximum - maximum != 0 ? maximum - maximum : sum;
+}
+
 //@ squares_around_zero
 // The sum of x² of n elements whose sum is `sum`, from that of (x - mean)². Exact for any `mean`, so that its rounding
 // does not matter.

@@ -120,13 +120,14 @@ int places_of_clusters(int blocks, const Target& target) {
 // another warpgroup's products hide where they take turns; but then one of them alone hands out a tile. `cluster`
 // blocks share what they read of b.
 double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.17;   // of a multiprocessor, where two warpgroups hand out
-  constexpr double kShareOfTwo = 0.6;     // of the time of one: two that hand out at once share the way to memory
-  constexpr double kAlone = 1.7;          // times as long as two, a warpgroup that hands out alone
-  constexpr int kMostAtOnce = 128;        // sums of a thread beside which there are registers for loads ahead
-  constexpr double kLate = 1.5;           // times as long again without them
-  constexpr double kClocksOfStart = 390;  // of a tile, until its first product
-  constexpr double kClocksOfEmpty = 1;    // of a line that lies beyond an operand: it is filled all the same
+  constexpr double kClocksOfSum = 0.17;      // of a multiprocessor, where two warpgroups hand out
+  constexpr double kShareOfTwo = 0.6;        // of the time of one: two that hand out at once share the way to memory
+  constexpr double kAlone = 1.7;             // times as long as two, a warpgroup that hands out alone
+  constexpr int kMostAtOnce = 128;           // sums of a thread beside which there are registers for loads ahead
+  constexpr double kLate = 1.5;              // times as long again without them
+  constexpr double kClocksOfStart = 390;     // of a tile, until its first product
+  constexpr double kClocksOfEmpty = 1;       // of a line that lies beyond an operand: it is filled all the same
+  constexpr double kClocksOfArrival = 2.33;  // of a line at a multiprocessor, whoever else of its cluster has it too
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
   const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
@@ -140,8 +141,9 @@ double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& pr
   const auto columns = static_cast<double>(std::min<std::int64_t>(tile.n, problem.n));
   const double new_lines = static_cast<double>(problem.batch * (problem.m + problem.n)) / static_cast<double>(all);
   const double empty = problem.line_a + problem.line_b > 0 ? tile.m - rows + tile.n - columns : 0;
-  const double boxes = (problem.line_a * rows + problem.line_b * columns / cluster + kClocksOfEmpty * empty +
-                        problem.line_of_memory * new_lines) *
+  const double arriving = problem.line_a + problem.line_b > 0 ? kClocksOfArrival * (rows + columns) : 0;
+  const double boxes = (std::max(problem.line_a * rows + problem.line_b * columns / cluster, arriving) +
+                        kClocksOfEmpty * empty + problem.line_of_memory * new_lines) *
                        static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
   const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
@@ -373,8 +375,10 @@ StreamTile narrow_tile(const Kernel& kernel, const Problem& problem, const Targe
   return {wide, 1, warps_at_once(kernel, problem, target, streamed(kernel, problem, target, wide, 1, 1))};
 }
 
-// What was fastest on an H200 at 4096 x 4096 and 14336 x 4096, by how the matrix lies: narrow tiles along the depth, of
-// which each block has fewer warps where there are many; across it, lines of 64 bytes, and more warps.
+// What was fastest on an H200 at 4096 x 4096 and 14336 x 4096, and on an H100 at ten shapes more, by how the matrix
+// lies: narrow tiles along the depth, lines of 64 bytes across it, and of 128 where there are many. A block has fewer
+// warps the more blocks there are: what is left for a second turn has the memory for itself (8 x 14336 x 4096 across
+// the depth 56 us by 16 warps, 47 by 4; 24 x 25600 x 712 along it 24.2 in four steps, 22.7 in two).
 StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Target& target) {
   constexpr int kBytes = 2, kSteps = 8;  // of an element that is not narrow
   const ContractParts parts = contract_parts(kernel);
@@ -386,11 +390,16 @@ StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Targe
       (stream.matrix_access.vector > 1 && 4 * loaded_words(kernel, stream.matrix, axis, kSteps) < kBytes * kSteps))
     return narrow_tile(kernel, problem, target, along_depth);
   const std::int64_t few = std::min(problem.m, problem.n);
-  if (!along_depth) return {32, 2, 16};
+  const auto tiles = [&](int wide) { return problem.batch * ceil_div(std::max(problem.m, problem.n), wide); };
+  if (!along_depth) {
+    constexpr int kWide = 32;
+    if (tiles(kWide) > 2 * target.multiprocessors) return {2 * kWide, 2, 4};
+    return {kWide, 2, 2 * tiles(kWide) > target.multiprocessors ? 8 : 16};
+  }
   if (few <= 8) return {16, 2, 8};
   const int wide = few <= 16 ? 16 : 32;
-  const bool many = problem.batch * ceil_div(std::max(problem.m, problem.n), wide) > 4 * target.multiprocessors;
-  return {wide, 4, few <= 16 && many ? 4 : 8};
+  const bool many = tiles(wide) > 4 * target.multiprocessors;
+  return {wide, few <= 16 ? 4 : 2, many ? 4 : 8};
 }
 
 std::optional<ContractSchedule> choose_stream(const Kernel& kernel, const Target& target, const Problem& problem) {

@@ -230,7 +230,8 @@ bool may_keep_dear_values(const Kernel& kernel) {
 
 bool shares_the_only_sweep(const Kernel& kernel) {
   const std::optional<Online> online = find_online(kernel);
-  if (!online || !online->only_shifts || rounds_of(kernel, {.online = true}).sweeps.size() != 1) return false;
+  if (!online || !online->guarded || !online->only_shifts || rounds_of(kernel, {.online = true}).sweeps.size() != 1)
+    return false;
   const InstrId weight = kernel.instr(online->sum).args[0];
   return (kernel.instr(weight).depends >> (kernel.axes.size() - 1) & 1) != 0;
 }

@@ -28,11 +28,11 @@ bool reduces_alike(const Graph& graph, const Node& a, const Node& b) {
   return reduced_axes(a, rank) == reduced_axes(b, rank);
 }
 
-// Whether `shift` is the maximum of `x` along the axes of `sum`, with 0 where that is infinite.
+// Whether `shift` is the maximum of `x` along the axes of `sum`, or that with 0 where it is infinite.
 bool shifts(const Graph& graph, const Node& sum, ValueId x, ValueId shift) {
   const Node& select = behind_views(graph, shift);
-  if (select.op != Op::where || literal(graph, select.operands[1]) != 0.0) return false;
-  const Node& maximum = behind_views(graph, select.operands[2]);
+  const bool guarded = select.op == Op::where && literal(graph, select.operands[1]) == 0.0;
+  const Node& maximum = guarded ? behind_views(graph, select.operands[2]) : select;
   return maximum.op == Op::max && maximum.operands[0] == x && reduces_alike(graph, maximum, sum);
 }
 

@@ -526,6 +526,40 @@ TEST(CudaReduceNumerics, ExponentialsAreSummedDownColumns) {
   test::expect_compiles_everywhere(run.source);
 }
 
+// By hand, where nothing guards the maximum: a row of nothing but -inf has no sum, and neither has one with inf. Parts
+// and threads that meet only -inf leave those of others alone.
+TEST(CudaReduceNumerics, ExponentialsAroundAnUnguardedMaximumAreSummedInItsSweep) {
+  const std::string extremes =
+      "graph g(x: f32[8, 300]) {\n  i = iota(shape=[1, 300], axis=1, dtype=i32)\n"
+      "  row = iota(shape=[8, 1], axis=0, dtype=i32)\n  z = where(greater(i, mul(row, 30)), mul(x, 20.0), -inf)\n"
+      "  w = where(logical_and(equal(row, 1), equal(i, 250)), inf, z)\n  r = where(equal(row, 2), -inf, w)\n";
+  const std::string along_rows = "  e = exp(sub(r, max(r, axis=1, keepdims=true)))\n  y = sum(e, axis=1)\n";
+  const std::string down_columns =
+      "  c = transpose(r)\n  e = exp(sub(c, max(c, axis=0, keepdims=true)))\n  y = sum(e, axis=0)\n";
+  for (const int parts : {1, 3}) {
+    const auto rows = [parts](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.keep = Reread{.online = true, .unroll = 2};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+    const auto columns = [parts](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team = {.mapping = RowMapping::column, .threads = 64, .columns = 8};
+      schedule.keep = Reread{.online = true, .unroll = 4};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+    expect_right(extremes + along_rows + "  return y\n}", {}, rows);
+    expect_right(extremes + down_columns + "  return y\n}", {}, columns);
+    expect_right(
+        "graph g(x: f32[300, 40]) {\n  z = mul(x, 20.0)\n  y = sum(exp(sub(z, max(z, axis=0, "
+        "keepdims=true))), axis=0)\n  return y\n}",
+        {}, columns);
+    if (parts > 1) continue;
+    expect_right(extremes + along_rows + "  s = div(e, expand_dims(y, axis=1))\n  return s\n}", {}, rows);
+    expect_right(extremes + down_columns + "  s = div(e, expand_dims(y, axis=0))\n  return s\n}", {}, columns);
+  }
+}
+
 // Where all squares cancel, nothing is below 0.
 TEST(CudaReduceNumerics, TheVarianceOfEqualElementsIsNought) {
   const auto moments = [](Kernel& kernel) { by_blocks(kernel).keep = Reread{.unroll = 2, .moments = true}; };

@@ -112,7 +112,7 @@ TEST(CudaReduce, ReadsAsIfWritten) {
       const float v5 = v3 / v4;  // div
       y0[j] = f32_to_bf16(v5);
     }
-    if (inside) store_whole<8, 8>(out0 + 1024 * i0 + r1, y0);
+    if (inside) store<8, 8>(out0 + 1024 * i0 + r1, y0);
   }
 }
 )");
@@ -122,13 +122,13 @@ TEST(CudaReduce, LongRowsAreReadAgainWhereNoCopyIsAsynchronous) {
   Kernel kernel = softmax(DType::bf16, 50304);
   const Target target = test::cuda_target_for("sm_75");
   kernel.schedule = choose_schedule(kernel, target);
-  EXPECT_EQ(print(kernel.schedule), "reduce team=block threads=512 vector=8 unroll=8");
+  EXPECT_EQ(print(kernel.schedule), "reduce team=block threads=1024 vector=8 online unroll=4");
   const Source source = emit_cuda(kernel, target);
   test::expect_compiles_for(source, {"sm_75"});
-  test::expect_lines(source.text,
-                     {"for (int tile = member * 8; tile < 50304; tile += 32768) {", "pack<bf16, 8> x0[8];",
-                      "const int r1 = tile + c * 4096;", "if (r1 < 50304) {", "= load<8, 8>(", "reduce_block<512>(a1",
-                      "= load<8, 8>(", "reduce_block<512>(a4", "= load<8, 8>(", "store_whole<8, 8>(out0"});
+  test::expect_lines(source.text, {"for (int tile = member * 8; tile < 50304; tile += 32768) {", "pack<bf16, 8> x0[4];",
+                                   "const int r1 = tile + c * 8192;", "if (r1 < 50304) {", "= load<8, 8>(",
+                                   "const float v1 = shift_of(a1);", "reduce_block<1024>(a1",
+                                   "around_maximum(reduce_block<1024>(a4", "= load<8, 8>(", "store<8, 8>(out0"});
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 77);
 }
 
@@ -183,7 +183,7 @@ TEST(CudaReduce, TeamsFitTheRow) {
             "reduce team=block threads=128 vector=8 peeled keep=registers elements=32 least_blocks=1");
   EXPECT_EQ(schedule_of(50257),
             "reduce team=block threads=512 vector=8 peeled keep=shared elements=104 shared=104 least_blocks=2");
-  EXPECT_EQ(schedule_of(rows), "reduce team=block threads=512 vector=8 peeled unroll=4 least_blocks=1");
+  EXPECT_EQ(schedule_of(rows), "reduce team=block threads=512 vector=8 peeled online unroll=4 least_blocks=1");
 }
 
 // The kernel of a graph with the first of its candidates that `wanted` takes.

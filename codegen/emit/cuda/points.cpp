@@ -365,8 +365,9 @@ class PointsEmitter {
     const Access& access = store_at(kernel_, index).access;
     const CacheHints& cache = points_.cache;
     // NVVM 13.0 stores some vectors of small elements one by one (products of 704 columns in bf16 on an H100: 490 us,
-    // 120 in words).
-    const bool whole = cache.whole_stores || size_of(stored_dtype(kernel_, access)) < 4;
+    // 120 in words). It was not seen to do so with rows, whose registers words would take.
+    const bool of_rows = kernel_.kernel_class == ir::KernelClass::reduce;
+    const bool whole = cache.whole_stores || (!of_rows && size_of(stored_dtype(kernel_, access)) < 4);
     const char* function = cache.streaming_stores ? "store_streaming" : whole ? "store_whole" : "store";
     out_.line(fmt::format("{}{}<{}, {}>({}, y{});",
                           condition_prefix(points_.condition, guard_text(access.guards, names_)), function, vector(),

@@ -40,7 +40,7 @@ void ColumnSums::declare() {
   if (sweep_.online) {
     const Online& online = *sweep_.online;
     const std::string type = value_type(rows_.kernel.instr(online.sum).dtype);
-    out_.line(fmt::format("pack<{}, {}> a{} = {{}}, x{} = {{}};", type, vector_, online.sum, online.shift));
+    out_.line(fmt::format("pack<{0}, {1}> a{2} = {{}}, shift{2} = {{}};", type, vector_, online.sum));
     if (long_online_) {
       out_.line(fmt::format("{} t{}[{}] = {{}};", type_of_blocks(rows_, members_), online.sum, vector_));
       out_.line(fmt::format("float at{}[{}] = {{}};", online.sum, vector_), "their shift");
@@ -86,8 +86,8 @@ void ColumnSums::emit_points(const Points& points) {
 
 void ColumnSums::emit_shift(const std::string& from) {
   const Online& online = *sweep_.online;
-  out_.line(
-      fmt::format("const {} v{} = {}[j];", value_type(rows_.kernel.instr(online.maximum).dtype), online.maximum, from));
+  out_.line(fmt::format("const {} v{} = {};", value_type(rows_.kernel.instr(online.maximum).dtype), online.maximum,
+                        origin_of_shift(online, from + "[j]")));
   define(out_, rows_, online.shift_instrs);
 }
 
@@ -95,13 +95,15 @@ void ColumnSums::rescale() {
   const Online& online = *sweep_.online;
   out_.unrolled("j", vector_);
   emit_shift(fmt::format("a{}", online.maximum));
-  out_.line(fmt::format("a{0}[j] = rescaled(a{0}[j], x{1}[j], v{1});", online.sum, online.shift));
-  out_.line(fmt::format("x{0}[j] = v{0};", online.shift));
+  out_.line(fmt::format("a{0}[j] = rescaled(a{0}[j], shift{0}[j], v{1});", online.sum, online.shift));
+  out_.line(fmt::format("shift{}[j] = v{};", online.sum, online.shift));
   out_.close();
 }
 
 Points ColumnSums::online_points(const Points& points) const {
   const Online& online = *sweep_.online;
+  out_.line(fmt::format("const pack<{}, {}> x{} = shift{};", value_type(rows_.kernel.instr(online.sum).dtype), vector_,
+                        online.shift, online.sum));
   Points behind = points;
   behind.stores.clear();
   behind.accumulators.reduces = {online.sum};
@@ -116,8 +118,8 @@ void ColumnSums::end_block() {
   if (long_online_) {
     const Online& online = *sweep_.online;
     out_.unrolled("j", vector_);
-    out_.line(fmt::format("t{0}[j] = rescaled(t{0}[j], at{0}[j], x{1}[j]) + a{0}[j];", online.sum, online.shift));
-    out_.line(fmt::format("at{0}[j] = x{1}[j], a{0}[j] = 0;", online.sum, online.shift));
+    out_.line(fmt::format("t{0}[j] = rescaled(t{0}[j], at{0}[j], shift{0}[j]) + a{0}[j];", online.sum));
+    out_.line(fmt::format("at{0}[j] = shift{0}[j], a{0}[j] = 0;", online.sum));
     out_.close();
   }
   if (!sweep_.moments) return;
@@ -161,7 +163,7 @@ std::string ColumnSums::collected_online() {
   if (members_ == 1) return sum;
   out_.unrolled("j", vector_);
   emit_shift(fmt::format("b{}", online.maximum));
-  out_.line(fmt::format("{0}[j] = rescaled({0}[j], x{1}[j], v{1});", sum, online.shift));
+  out_.line(fmt::format("a{0}[j] = rescaled(a{0}[j], shift{0}[j], v{1});", online.sum, online.shift));
   out_.close();
   const Combination how = combination(rows_.kernel, online.sum);
   out_.line(fmt::format("const pack<{}, {}> b{} = {};", how.type, vector_, online.sum, combined(sum, how.function)));

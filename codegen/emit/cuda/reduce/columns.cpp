@@ -77,7 +77,7 @@ class ColumnEmitter {
     } else {
       for (InstrId id : sweep.reduces)
         if (!sweep.moments || id != sweep.moments->sum) emit_result(sums, id, sums.collected(id));
-      if (sweep.online) emit_result(sums, sweep.online->sum, sums.collected_online());
+      if (sweep.online) emit_online(sums, *sweep.online);
       if (sweep.moments) emit_moments(sums, *sweep.moments);
     }
   }
@@ -153,6 +153,14 @@ class ColumnEmitter {
     const Instr& instr = kernel_.instr(id);
     out_.line(fmt::format("pack<{}, {}> x{};", value_type(instr.dtype), schedule_.vector, id));
     sums.for_each_column(fmt::format("x{}[j] = {}[j]{};", id, all, combination(kernel_, id).is_arg ? ".index" : ""));
+  }
+
+  void emit_online(ColumnSums& sums, const Online& online) {
+    const std::string all = sums.collected_online();
+    out_.line(
+        fmt::format("pack<{}, {}> x{};", value_type(kernel_.instr(online.sum).dtype), schedule_.vector, online.sum));
+    sums.for_each_column(fmt::format("x{}[j] = {};", online.sum,
+                                     online_sum(online, all + "[j]", fmt::format("x{}[j]", online.maximum))));
   }
 
   void emit_moments(ColumnSums& sums, const Moments& moments) {

@@ -21,7 +21,7 @@ Source emit_peeled_columns(const Kernel& kernel, const Target& target);
 /// add the a<id> of each block to t<id>. So do moments, of which a block adds up x - pivot and its squares. The pivot
 /// stands for the mean: it is the thread's first element, then the mean of the block before. A tile's own mean, as rows
 /// have it, would cost each column as many instructions as its elements do. An online sum is that of the tiles so far,
-/// of exponentials shifted by x<shift>, which follows from their maximum.
+/// of exponentials shifted by shift<id>, which follows from their maximum.
 class ColumnSums {
  public:
   /// `across`: threads of a block along the columns. The others share theirs.
@@ -37,7 +37,8 @@ class ColumnSums {
   void emit_points(const Points& points);
   /// Behind the maxima of a tile: the online sum so far gets their shift.
   void rescale();
-  /// What adds one element of each column to the online sum. `points` has what the sweep computes.
+  /// What adds one element of each column to the online sum, whose shift is defined here as the vector that it uses.
+  /// `points` has what the sweep computes.
   Points online_points(const Points& points) const;
   void end_block();
   void add_blocks();
@@ -53,7 +54,7 @@ class ColumnSums {
 
  private:
   std::string combined(const std::string& value, const std::string& function) const;
-  // x<shift> of column j, from the maximum `from` of all columns.
+  // v<shift> of column j, from the maxima `from` of all columns.
   void emit_shift(const std::string& from);
 
   Writer& out_;

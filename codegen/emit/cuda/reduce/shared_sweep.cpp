@@ -26,7 +26,8 @@ void ReduceEmitter::emit_online_points(const Online& online, const Points& first
   for (const InstrId id : kept) points.registers.held.push_back(id);
   std::erase_if(points.registers.saved, [&](InstrId id) { return contains(kept, id); });
   out_.open("{");
-  out_.line(fmt::format("const {0} v{1} = a{1};", value_type(kernel_.instr(online.maximum).dtype), online.maximum),
+  out_.line(fmt::format("const {} v{} = {};", value_type(kernel_.instr(online.maximum).dtype), online.maximum,
+                        origin_of_shift(online, fmt::format("a{}", online.maximum))),
             "so far");
   define(out_, rows_, online.shift_instrs);
   out_.line(fmt::format("a{0} = rescaled(a{0}, shift{0}, v{1});", online.sum, online.shift));
@@ -50,7 +51,7 @@ void ReduceEmitter::emit_online_result(const Sweep& sweep) {
     add_blocks({id});
   }
   const std::string all = collected(rows_, team_, online.sum);
-  if (!split) return emit_result(out_, rows_, online.sum, all);
+  if (!split) return emit_result(out_, rows_, online.sum, online_sum(online, all));
   out_.line(fmt::format("const {} p{} = {};", type, online.sum, all));
   save_part(slot_of_online(sweep), type, fmt::format("p{}", online.sum));
 }

@@ -186,6 +186,15 @@ std::string scratch_parts(const Rows& rows, const Dim& count, int parts, std::si
 
 std::size_t slot_of_online(const Sweep& sweep) { return sweep.reduces.size(); }
 
+std::string origin_of_shift(const Online& online, const std::string& maximum) {
+  return online.guarded ? maximum : fmt::format("shift_of({})", maximum);
+}
+
+std::string online_sum(const Online& online, const std::string& sum, const std::string& maximum) {
+  if (online.guarded) return sum;
+  return fmt::format("around_maximum({}, {})", sum, maximum.empty() ? fmt::format("v{}", online.maximum) : maximum);
+}
+
 std::size_t slot_of_sum(const Sweep& sweep) {
   return static_cast<std::size_t>(std::find(sweep.reduces.begin(), sweep.reduces.end(), sweep.moments->sum) -
                                   sweep.reduces.begin());
@@ -241,7 +250,7 @@ struct Finishing {
     out.line(fmt::format("a{0} += rescaled(({1})[part * (i64){2}], v{3}, shift{0});", online.sum,
                          parts(slot_of_online(sweep), type), parenthesized(count()), online.shift));
     out.close();
-    emit_result(out, rows, online.sum, collected(rows, team, online.sum));
+    emit_result(out, rows, online.sum, online_sum(online, collected(rows, team, online.sum)));
   }
 
   void moments(const Sweep& sweep) const {

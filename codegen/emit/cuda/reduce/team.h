@@ -77,6 +77,10 @@ Dim scratch_bytes(const Dim& count, int parts, std::size_t reductions);
 /// The places of a sweep's reductions in scratch: `reduces`, then what shares the sweep.
 std::size_t slots_of(const Sweep& sweep);
 std::size_t slot_of_online(const Sweep& sweep);
+/// A maximum so far as the shift's origin: "a7", or "shift_of(a7)" where nothing guards it.
+std::string origin_of_shift(const Online& online, const std::string& maximum);
+/// The row's online sum from that of all threads, once the maximum is known by its name, or is `maximum`.
+std::string online_sum(const Online& online, const std::string& sum, const std::string& maximum = {});
 std::size_t slot_of_sum(const Sweep& sweep);
 std::size_t slot_of_squares(const Sweep& sweep);
 /// Saves this part's accumulator `value` of reduction number `slot` of the sweep; `row` is the row's number.
