@@ -121,10 +121,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
   schedule.vector = usable;
-  SharedSweeps shared = columns_share(kernel, target, shape);
-  // Single elements that are read again either way come from the caches sooner than a tile goes over them twice
-  // (log_softmax of f32 [64, 32, 4097, 13] along axis 2 on an H100: 739 us so, 623 in three sweeps).
-  if (usable == 1 && !one_sweep(kernel, shared)) shared.online = false;
+  const SharedSweeps shared = columns_share(kernel, target, shape);
   schedule.cache.streaming_loads =
       usable > 1 && streams_past(kernel, target, one_sweep(kernel, shared), kMostStreamedPercent);
   const bool reread = rereads(kernel) && !one_sweep(kernel, shared);  // no block can leave a part of a row to another

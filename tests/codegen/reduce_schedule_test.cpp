@@ -118,8 +118,8 @@ TEST(ReduceSchedule, AMaximumAndExponentialsDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: bf16[16384, 16, 320]) { y = log_softmax(x, axis=0)"),
             "reduce team=column threads=512 columns=16 vector=4 online unroll=16 streaming");
   EXPECT_EQ(chosen("x: f32[64, 32, 4097, 13]) { y = log_softmax(x, axis=2)"),
-            "reduce team=column threads=512 columns=16 vector=1 unroll=4 streaming")
-      << "623 us in three sweeps, 739 in two";
+            "reduce team=column threads=512 columns=16 vector=1 online unroll=16 streaming")
+      << "739 us on an H100, 1316 in three sweeps";
 }
 
 TEST(ReduceSchedule, AMeanAndSquaresOfFewRowsAreCutInParts) {
