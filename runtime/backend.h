@@ -44,7 +44,8 @@ struct FunctionCall {
   std::int64_t grid = 1;  ///< tasks, or blocks along x
   int block = 1;
   int shared_bytes = 0;
-  bool early = false;  ///< may begin before the kernel ahead of it ends
+  bool early = false;     ///< may begin before the kernel ahead of it ends
+  bool together = false;  ///< CUDA: its blocks wait for each other
   std::span<const EncodedTensorMap> tensor_maps = {};
 };
 

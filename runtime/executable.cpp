@@ -88,7 +88,7 @@ std::vector<int> same_places(std::vector<int> some, const std::vector<int>& from
 }
 
 FunctionCall call_of(const codegen::LaunchRule& rule, const PreparedFunction& prepared, bool early) {
-  return {prepared.grid, rule.block, rule.shared_bytes, early, prepared.tensor_maps};
+  return {prepared.grid, rule.block, rule.shared_bytes, early, rule.together > 1, prepared.tensor_maps};
 }
 
 // Behind the shapes of the buffers may be those of bound inputs, which are always the same.

@@ -99,7 +99,7 @@ PreparedFunction prepare(const Backend& backend, const codegen::LaunchRule& rule
   PreparedFunction function{rule.grid_x.evaluate(bindings), {}};
   if (loaded == nullptr) return function;
   if (const std::int64_t most = loaded->*resident_blocks; rule.resident && most > 0)
-    function.grid = std::min(function.grid, most);
+    function.grid = std::min(function.grid, most / rule.together * rule.together);
   for (const codegen::TensorMap& map : rule.tensor_maps) function.tensor_maps.push_back(backend.encode(map, bindings));
   return function;
 }

@@ -46,7 +46,7 @@ bool can_be_member(const MapSchedule& schedule) {
 
 // No second function, no cluster, and no dynamic shared memory.
 bool can_be_member(const ReduceSchedule& schedule) {
-  return std::holds_alternative<WholeRows>(schedule.cut) && schedule.team.cluster == 1 &&
+  return std::holds_alternative<WholeRows>(schedule.cut) && schedule.team.cluster == 1 && schedule.team.grid == 1 &&
          shared_elements(schedule) == 0 && !schedule.staged && schedule.occupancy.most == 0 &&
          schedule.team.threads % 32 == 0;
 }

@@ -137,6 +137,62 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
   return x;
 }
 
+//@ row_meeting
+// The blocks of a row, of `threads` each, which meet in memory: all of them run at once. A block leaves its part of a
+// reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in between,
+// so that all have read it. `arrived` counts arrivals at all meetings; it is 0 before the first and when all have left.
+template <int blocks, int threads>
+struct row_meeting {
+  u8* parts;  // 2 * blocks * 16 bytes
+  u32* arrived;
+  u32 met = 0;
+
+  // In a fixed order of the blocks; every thread gets the result.
+  template <class T, class Combine>
+  __device__ __forceinline__ T reduce(T x, Combine combine) {
+    constexpr int words = (sizeof(T) + 3) / 4;
+    constexpr int some = blocks < 2 ? 1 : blocks < 4 ? 2 : blocks < 8 ? 4 : blocks < 16 ? 8 : blocks < 32 ? 16 : blocks < 64 ? 32 : blocks < 128 ? 64 : blocks < 256 ? 128 : 256;
+    constexpr int readers = some < threads ? some : threads;
+    u32* places = (u32*)(parts + met % 2 * (blocks * 16));
+    x = reduce_block<threads>(x, combine);
+    ++met;
+    u32 word[words] = {};
+    if (threadIdx.x == 0) {
+      memcpy(word, &x, sizeof(T));
+#pragma unroll
+      for (int i = 0; i < words; ++i) places[blockIdx.x % blocks * 4 + i] = word[i];
+      asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
+      u32 count;
+      do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
+      while (count < met * blocks);
+    }
+    __syncthreads();
+    const int reader = threadIdx.x % readers;
+#pragma unroll
+    for (int block = 0; block < blocks; block += readers) {
+      if (block + reader >= blocks) continue;
+#pragma unroll
+      for (int i = 0; i < words; ++i)
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                     : "=r"(word[i])
+                     : "l"(places + (block + reader) * 4 + i)
+                     : "memory");
+      T its;
+      memcpy(&its, word, sizeof(T));
+      x = block == 0 ? its : combine(x, its);
+    }
+    if constexpr (readers <= 32) return reduce_lanes<readers>(x, combine);
+    __shared__ T of_warps[readers / 32 + 1];
+    if (threadIdx.x < readers) leave_warps(of_warps, x, combine);
+    __syncthreads();
+    return combine_warps<(readers + 31) / 32>(of_warps, combine);
+  }
+  // Behind the last row.
+  __device__ __forceinline__ void leave() {
+    if (threadIdx.x == 0 && atomicAdd(arrived, 1) == (met + 1) * blocks - 1) *arrived = 0;
+  }
+};
+
 //@ reduce_columns
 // Each of N values over the threads of a block with the same threadIdx.x % columns: those of a warp, then of all warps.
 // Buffers as in reduce_block, used once for each value.

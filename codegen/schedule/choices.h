@@ -57,13 +57,14 @@ void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& sh
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
 /// and rows that fit one.
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
-/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` blocks of `threads`, so that
-/// `blocks` fit a multiprocessor; where rows fit.
+/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` or `grid` blocks of `threads`, so
+/// that `blocks` fit a multiprocessor; where rows fit.
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
-                                               int cluster, int threads, int blocks);
+                                               int cluster, int threads, int blocks, int grid = 1);
 /// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,
 /// small ones that leave room for a second row on a multiprocessor, which loads while the first is worked on, or one
-/// large one; of more where there are too few rows for all multiprocessors. Where registers hold the rows, only what
+/// large one; of more where there are too few rows for all multiprocessors; of all that run at once where no cluster
+/// holds a row, in groups. Where registers hold the rows, only what
 /// leaves that room.
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// Rows that a block of `threads` takes as one run, `lanes` a row, where it can (codegen/schedule/reduce_staged.cpp).

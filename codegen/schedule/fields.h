@@ -66,6 +66,7 @@ void fields(F& f, RowTeam& s) {
   field(f, "threads", s, &RowTeam::threads);
   field(f, "lanes", s, &RowTeam::lanes);
   field(f, "cluster", s, &RowTeam::cluster);
+  field(f, "grid", s, &RowTeam::grid);
   field(f, "columns", s, &RowTeam::columns);
 }
 

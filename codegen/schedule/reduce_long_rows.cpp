@@ -68,7 +68,7 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 }
 
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
-                                               int cluster, int threads, int blocks) {
+                                               int cluster, int threads, int blocks, int grid) {
   const RowShape shape = shape_of(kernel);
   if (chosen.team.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
     return std::nullopt;
@@ -77,9 +77,10 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.team.cluster = cluster;
+  schedule.team.grid = grid;
   schedule.team.threads = threads;
   schedule.occupancy.least = blocks;
-  const std::int64_t team = std::int64_t{threads} * cluster;
+  const std::int64_t team = team_size(schedule);
   const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
   const int elements = vectors * schedule.vector;
   const std::int64_t room = shared_row_room(kernel, schedule, target, blocks) / (threads * bytes);
@@ -108,9 +109,13 @@ ReduceSchedule by_more_blocks(const Kernel& kernel, const Target& target, const 
   return schedule;
 }
 
+// Whether its rows are read once anyway.
+bool has_one_sweep(const Kernel& kernel, const ReduceSchedule& chosen) {
+  return one_sweep(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)});
+}
+
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  if (rounds_of(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)}).sweeps.size() < 2)
-    return std::nullopt;
+  if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
     auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);
     const int most = widest_of(kernel) == 4 ? kMostOfWords : kMostBesideShared;
@@ -140,6 +145,27 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
   return fitting(1, 1);
 }
 
+// Rows that no cluster holds, by as many blocks as do. Groups of blocks have rows of their own, in as many turns as the
+// fewest blocks a row would take, and then as many blocks a row as there are.
+std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  constexpr int kResident = 2;  // blocks of a multiprocessor: while one waits another loads
+  constexpr int kThreads = 2 * kMostThreads / kResident;
+  const RowShape shape = shape_of(kernel);
+  const std::int64_t bytes = shared_bytes(kernel, chosen);
+  if (!target.may.grid_rows || bytes == 0 || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
+  ReduceSchedule schedule = chosen;
+  schedule.team = {.mapping = RowMapping::block, .threads = kThreads};
+  const std::int64_t vectors = shared_row_room(kernel, schedule, target, kResident) / (bytes * kThreads * chosen.vector) +
+                               kMostBesideShared / (held_bytes(kernel) * chosen.vector);  // of a thread
+  const std::int64_t of_block = vectors * chosen.vector * kThreads;
+  const std::int64_t all = std::int64_t{kResident} * target.multiprocessors;
+  if (of_block == 0 || shape.length > all * of_block) return std::nullopt;
+  const std::int64_t groups = all / ((shape.length + of_block - 1) / of_block);
+  const std::int64_t turns = (shape.rows + groups - 1) / groups;
+  const std::int64_t grid = all / ((shape.rows + turns - 1) / turns);
+  return in_shared_memory(kernel, target, chosen, 1, kThreads, kResident, static_cast<int>(grid));
+}
+
 }  // namespace
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
@@ -149,7 +175,8 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
   const auto in_registers = clustered(kernel, target, chosen);
   const bool few =
       in_registers && in_registers->vector > 1 && held_elements(*in_registers) * held_bytes(kernel) <= kMostInClusters;
-  return few ? in_registers : std::nullopt;
+  if (few) return in_registers;
+  return holds_rows(chosen) ? std::nullopt : by_grid(kernel, target, chosen);
 }
 
 }  // namespace tenon::codegen

@@ -59,7 +59,7 @@ bool respects_structure(const Schedule& schedule, const Features& may) {
   if (reduce == nullptr) return true;
   const PersistentBlocks* persistent = persistent_blocks(*reduce);
   return (may.online || !is_online(*reduce)) && (may.moments || !has_moments(*reduce)) &&
-         (may.clusters || reduce->team.cluster == 1) &&
+         (may.clusters || reduce->team.cluster == 1) && (may.grid_rows || reduce->team.grid == 1) &&
          (may.bulk_copies || persistent == nullptr || !persistent->bulk) && (may.hold_rows || !reduce->staged) &&
          (may.hold_rows || std::holds_alternative<Reread>(reduce->keep) || persistent != nullptr);
 }
@@ -168,7 +168,7 @@ int team_size(const ReduceSchedule& schedule) {
   switch (team.mapping) {
     case RowMapping::thread: return 1;
     case RowMapping::warp: return team.lanes;
-    case RowMapping::block: return team.threads * team.cluster;
+    case RowMapping::block: return team.threads * team.cluster * team.grid;
     case RowMapping::column: return team.threads / team.columns;
   }
   return 1;

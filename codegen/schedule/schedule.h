@@ -76,6 +76,8 @@ struct RowTeam {
   int threads = 256;  ///< CUDA: of a block
   int lanes = 32;     ///< CUDA, warp: lanes that share a row, a power of two; a warp has 32 / lanes rows
   int cluster = 1;    ///< CUDA, block: thread blocks that share a row through each other's shared memory (sm_90 on)
+  int grid = 1;       ///< CUDA, block: thread blocks that share a row and meet in memory; all blocks run at once and
+                      ///< walk over the rows
   int columns = 32;   ///< CUDA, column: threads of a block along the kept axis, a power of two
 
   bool operator==(const RowTeam&) const = default;

@@ -132,6 +132,8 @@ Reason verify_team(const RowTeam& team, const Target& target) {
   }
   if (team.cluster != 1 && team.mapping != RowMapping::block) return "a cluster is of blocks that share a row";
   if (team.cluster > 1 && target.sm < 90) return "there are clusters from sm_90 on";
+  if (team.grid < 1 || (team.grid > 1 && (team.mapping != RowMapping::block || team.cluster > 1)))
+    return "blocks of a grid share a row, or those of a cluster";
   return {};
 }
 
@@ -156,8 +158,14 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
       return "what lies in shared memory is whole vectors of the row";
     if (shared->unroll < 1 || shared->unroll > kMostUnrolled) return "a loop takes 1 to 16 steps at once";
     if (shared_loads(kernel, schedule).empty()) return "shared memory holds rows of whole vectors of loads alone";
-    if (resident_blocks(kernel, schedule, target) < 1) return "the row exceeds the shared memory of a block";
+    const int resident = resident_blocks(kernel, schedule, target);
+    if (resident < 1) return "the row exceeds the shared memory of a block";
+    if (schedule.team.grid > std::min(resident, schedule.occupancy.least) * target.multiprocessors &&
+        schedule.team.grid > 1)
+      return "the blocks of a row run at once";
   }
+  if (schedule.team.grid > 1 && !std::holds_alternative<InShared>(schedule.keep))
+    return "blocks of a grid have their row in shared memory";
   const auto* reread = std::get_if<Reread>(&schedule.keep);
   if (reread != nullptr && (reread->unroll < 1 || reread->unroll > kMostUnrolled))
     return "a loop takes 1 to 16 steps at once";
@@ -172,8 +180,8 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
 Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
   const PersistentBlocks& blocks = *persistent_blocks(schedule);
   const bool of_warp = schedule.team.mapping == RowMapping::warp;
-  if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 || schedule.peeled ||
-      !std::holds_alternative<InRegisters>(schedule.keep))
+  if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 ||
+      schedule.team.grid > 1 || schedule.peeled || !std::holds_alternative<InRegisters>(schedule.keep))
     return "a row that is walked over is in the registers of a block or a warp";
   if (schedule.staged) return "runs are of blocks that have rows once";
   if (blocks.blocks < 1 || blocks.stages < 0) return "blocks and stages are counted from one and nought";

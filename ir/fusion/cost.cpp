@@ -206,6 +206,7 @@ CostModel cpu_cost_model(int cores) {
   cost.block_gb_s = kCoreGbS;
   cost.row_blocks = 1;
   cost.row_block_bytes = 512e3;
+  cost.grid_row_bytes = 0;
   return cost;
 }
 

@@ -19,6 +19,7 @@ constexpr double kRereadShare = 0.7;
 // Rows that lie side by side are columns: a block takes a cache line of them. Registers hold columns up to these
 // lengths, in pieces of 32 bytes (codegen/schedule/reduce_columns.cpp).
 constexpr double kLine = 128, kPiece = 32;
+constexpr double kVector = 16;  // bytes
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
 std::vector<const Read*> row_reads(const Cluster& cluster) {
@@ -31,11 +32,34 @@ std::vector<const Read*> row_reads(const Cluster& cluster) {
   return reads;
 }
 
+// Whether blocks of a grid can hold what each row has of its own: as vectors, of pieces that they divide or off rows in
+// one piece (codegen/analysis/shared_rows.h).
+bool lies_in_vectors(const Context& context, const Cluster& cluster) {
+  const Domain& domain = cluster.domain;
+  const std::uint32_t all = axis_bits(domain, 0, domain.rank());
+  for (const Read& read : cluster.reads)
+    for (const Layout& layout : read.layouts) {
+      if ((depends_of(layout) & all) != all) continue;
+      int axis = domain.rank() - 1;
+      double piece = 1;
+      for (auto digit = layout.rbegin(); digit != layout.rend() && axis >= domain.kept; ++digit) {
+        while (axis >= domain.kept && domain.extents[static_cast<std::size_t>(axis)].is(1)) --axis;
+        if (*digit != domain.whole(axis)) break;
+        piece *= context.extent(digit->extent);
+        --axis;
+      }
+      const double size = static_cast<double>(size_of(context.graph.type(read.value).dtype));
+      if (!is_plain(layout) || (axis >= domain.kept && std::fmod(piece * size, kVector) != 0)) return false;
+    }
+  return true;
+}
+
 // How a kernel reads the rows that it needs again.
 struct Reading {
   double rows = 1, again = 0;  // bytes of all rows
   bool held = true;
   double reach = 0;  // GB/s of all blocks
+  double turns = 0;  // in which blocks of a grid hold all rows
 };
 
 Reading reading_of(const Context& context, const Cluster& cluster) {
@@ -58,6 +82,11 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
       std::exp2(std::ceil(std::log2(std::max(1.0, reading.again / reading.rows / cost.row_block_bytes))));
   reading.held = blocks <= cost.row_blocks;
   reading.reach = reading.rows * (reading.held ? blocks : kRereadShare) * cost.block_gb_s;
+  const double at_once = std::floor(cost.grid_row_bytes * reading.rows / reading.again);
+  if (reading.held || at_once < 1 || !lies_in_vectors(context, cluster)) return reading;
+  reading.held = true;
+  reading.turns = std::ceil(reading.rows / at_once);
+  reading.reach = cost.bandwidth_gb_s;
   return reading;
 }
 
@@ -84,7 +113,7 @@ double rows_us(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;
   const Reading reading = reading_of(context, cluster);
   const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reading.reach));
-  if (reading.held) return us;
+  if (reading.held) return us + reading.turns * sweeps_again(cluster) * cost.meeting_us;
   const double from = reading.again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
   return us + bytes_us(reading.again * sweeps_again(cluster), std::min(from, reading.reach));
 }

@@ -93,8 +93,11 @@ struct CostModel {
   double overlap = 0.05;           ///< share of the shorter of M and C that the longer one does not hide
   double threads = 132 * 2048;     ///< resident at once: each computes what is the same for all elements
   double block_gb_s = 56;          ///< bandwidth that one block can draw
-  double row_blocks = 8;           ///< blocks that can hold one row together; a longer one is read again by one block
+  double row_blocks = 8;           ///< blocks of a cluster, which can hold one row together
   double row_block_bytes = 200e3;  ///< of a row that each of them can hold
+  double grid_row_bytes = 36e6;    ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
+                                   ///< longer than both is read again by one block
+  double meeting_us = 3;           ///< that such blocks wait for each other
   double outer_elements = 24576;   ///< of a row and of the sums over rows beside it that a block can keep
   double outer_blocks = 264;       ///< such blocks, each with sums of its own that are then combined
   TensorCores tensor_cores;        ///< what they multiply; the rest is for plain lanes

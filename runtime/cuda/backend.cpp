@@ -241,6 +241,11 @@ class CudaBackend final : public Backend {
     config.dynamic_shared_bytes = static_cast<unsigned>(rule.shared_bytes);
     config.cluster = {static_cast<unsigned>(rule.cluster), 1, 1};
     resident = resident_blocks(*device_, function, config);
+    if (rule.together > resident)
+      throw Error(ErrorKind::resource,
+                  fmt::format("{} needs {} blocks at once; {} runs {} of them", entry, rule.together,
+                              device_->info().name, resident),
+                  {}, "switch off grid_rows, or compile for this device");
     return function;
   }
 
@@ -263,6 +268,7 @@ class CudaBackend final : public Backend {
     config.block = {static_cast<unsigned>(how.block), 1, 1};
     config.dynamic_shared_bytes = static_cast<unsigned>(how.shared_bytes);
     config.programmatic_dependent = how.early;
+    config.cooperative = how.together;
     cuda::launch(driver(), function, config, static_cast<StreamHandle>(stream), arguments.data(), name);
   }
 

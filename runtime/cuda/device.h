@@ -212,6 +212,7 @@ struct LaunchConfig {
   unsigned dynamic_shared_bytes = 0;
   Dim3 cluster = {};                    ///< blocks that share a cluster (sm_90 and later); {1, 1, 1} for none
   bool programmatic_dependent = false;  ///< may begin before the stream's previous kernel ends (griddepcontrol.wait)
+  bool cooperative = false;             ///< no block starts before all can: they may wait for each other
 };
 
 /// How many blocks of `config` the device runs at once, in whole clusters. The device's context must be current.

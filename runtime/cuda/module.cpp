@@ -27,7 +27,7 @@ Result launch_plain(const Driver& driver, FunctionHandle function, const LaunchC
 
 Result launch_with_attributes(const Driver& driver, FunctionHandle function, const LaunchConfig& config,
                               StreamHandle stream, void** arguments) {
-  LaunchAttribute attributes[2] = {};
+  LaunchAttribute attributes[3] = {};
   unsigned count = 0;
   if (config.cluster != Dim3{}) {
     auto& attribute = attributes[count++];
@@ -39,6 +39,11 @@ Result launch_with_attributes(const Driver& driver, FunctionHandle function, con
   if (config.programmatic_dependent) {
     auto& attribute = attributes[count++];
     attribute.id = LaunchAttribute::Id::programmatic_stream_serialization;
+    attribute.value.flag = 1;
+  }
+  if (config.cooperative) {
+    auto& attribute = attributes[count++];
+    attribute.id = LaunchAttribute::Id::cooperative;
     attribute.value.flag = 1;
   }
   const LaunchParameters parameters = {{config.grid.x, config.grid.y, config.grid.z},
@@ -146,7 +151,7 @@ std::int64_t resident_blocks(const Device& device, FunctionHandle function, cons
 void launch(const Driver& driver, FunctionHandle function, const LaunchConfig& config, StreamHandle stream,
             void** arguments, std::string_view name) {
   if (config.grid.x == 0 || config.grid.y == 0 || config.grid.z == 0) return;
-  const bool plain = config.cluster == Dim3{} && !config.programmatic_dependent;
+  const bool plain = config.cluster == Dim3{} && !config.programmatic_dependent && !config.cooperative;
   const Result result = plain ? launch_plain(driver, function, config, stream, arguments)
                               : launch_with_attributes(driver, function, config, stream, arguments);
   if (result != Result::success) throw driver_error(driver, result, launch_text(config, name));

@@ -46,6 +46,10 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.block_gb_s *= target.gigahertz / h100.gigahertz;  // a multiprocessor's, whatever memory can do beside
   cost.row_blocks = target.may.clusters ? codegen::kMostSharing : 1;
   cost.row_block_bytes *= static_cast<double>(target.shared_memory_per_block) / h100.shared_memory_per_block;
+  cost.grid_row_bytes *= target.may.grid_rows && target.may.hold_rows
+                             ? static_cast<double>(target.multiprocessors) * target.shared_memory_per_multiprocessor /
+                                   (h100.multiprocessors * h100.shared_memory_per_multiprocessor)
+                             : 0;
   cost.outer_elements *= static_cast<double>(target.registers_per_multiprocessor) / h100.registers_per_multiprocessor;
   cost.outer_blocks = codegen::kMostWithRing * target.multiprocessors;
   return cost;

@@ -62,14 +62,18 @@ std::string with_prelude(const std::string& text) {
   return prelude + (prelude.empty() ? "" : "\n") + text;
 }
 
-Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident) {
-  launch.dependent = target.may.dependent_launch;
+Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident,
+              const Memory& memory) {
+  launch.dependent = target.may.dependent_launch && launch.together == 1;
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
   source.resident = resident;
+  source.scratch_bytes = memory.scratch;
+  source.zeroed_bytes = memory.zeroed;
+  const std::string list = parameters(kernel, !memory.scratch.is(0), !memory.zeroed.is(0));
   source.text = with_prelude(
-      function_text(kernel.name, bounds_of(launch, resident), with_maps(parameters(kernel), launch), source.body));
+      function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch), source.body));
   return source;
 }
 

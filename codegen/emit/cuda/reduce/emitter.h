@@ -114,7 +114,7 @@ class ReduceEmitter {
   void declare_shared(const std::vector<InstrId>& loads, BytesOf bytes);
   std::string shared_place() const;  // of chunk c: a multiple of this many elements
   std::string ring_place(const std::string& slot) const;
-  // The row's elements that go to shared memory, on their way.
+  // The row's elements that go to shared memory, on their way; the first sweep over them waits for each part.
   void copy_row();
   void emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place);
   void emit_shared_points(Points points);
@@ -139,6 +139,7 @@ class ReduceEmitter {
       schedule_.peeled ? peel_reference(kernel_) : nullptr;  // where vectors are aligned in each row
   std::vector<Held> held_;
   std::vector<InstrId> shared_;  // held loads whose first vectors are in shared memory
+  bool copies_arrived_ = false;  // a sweep that was written has waited for them
   std::vector<InstrId> edges_;   // loads of the edge, in e<id>
   std::vector<StagedRun> runs_;
   std::vector<InstrId> waiting_, copied_;  // loads of rows in flight: in registers, and in the ring

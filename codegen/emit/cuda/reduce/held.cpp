@@ -89,24 +89,31 @@ std::string ReduceEmitter::ring_place(const std::string& slot) const {
 
 void ReduceEmitter::copy_row() {
   declare_shared(shared_, shared_load_bytes);
-  emit_copies(schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async", shared_, shared_place());
-  out_.line("commit_copies();");
+  for (int part = 0; part < walk_.parts_of_shared(); ++part) {
+    const int opened = walk_.open_shared_part(part);
+    emit_copies(schedule_.cache.keep_reads ? "copy_async_kept" : "copy_async", shared_, shared_place());
+    walk_.close(opened);
+    out_.line("commit_copies();");
+  }
 }
 
 void ReduceEmitter::emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place) {
-  const int opened = persistent_ == nullptr ? walk_.open_shared() : walk_.open_elements();
   for (InstrId id : loads)
     out_.line(fmt::format("{}<{}>(s{} + {}, {}, true);", function, schedule_.vector * held_size(kernel_, id), id, place,
                           address(kernel_, kernel_.instr(id).access, rows_.names)));
-  walk_.close(opened);
 }
 
 void ReduceEmitter::emit_shared_points(Points points) {
   points.registers.held.clear();
   points.shared = {.loads = shared_, .place = shared_place()};
-  const int opened = walk_.open_shared();
-  emit_points(out_, kernel_, points);
-  walk_.close(opened);
+  const int parts = copies_arrived_ ? 1 : walk_.parts_of_shared();
+  for (int part = 0; part < parts; ++part) {
+    if (!copies_arrived_) out_.line(fmt::format("wait_copies<{}>();", parts - 1 - part));
+    const int opened = copies_arrived_ ? walk_.open_shared() : walk_.open_shared_part(part);
+    emit_points(out_, kernel_, points);
+    walk_.close(opened);
+  }
+  copies_arrived_ = true;
 }
 
 }  // namespace tenon::codegen::cuda

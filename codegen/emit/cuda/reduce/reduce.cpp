@@ -46,21 +46,27 @@ Source ReduceEmitter::emit() {
   join_stream(out_, target_);
   if (persistent_ != nullptr) return emit_persistent();
   const bool split = parts_of(schedule_) > 1;
-  emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
+  const int grid = schedule_.team.grid;
+  if (grid > 1)
+    open_rows_of_grid(out_, rows_, team_);
+  else
+    emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
   if (!shared_.empty()) copy_row();
   if (schedule_.staged) bring_rows();
   if (holds_rows(schedule_) && walk_.chunks() > 0) emit_held();
   if (peeled_ != nullptr) emit_edge_loads();
-  if (!shared_.empty()) out_.line("wait_copies<0>();");
   for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
   LaunchRule launch;
-  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
+  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster * grid);
   launch.cluster = schedule_.team.cluster;
+  launch.together = grid;
+  launch.resident = grid > 1;
   launch.block = schedule_.team.threads;
   if (split) return finish(kernel_, out_, launch, target_, finisher(rows_, target_), schedule_.occupancy.least);
   define(out_, rows_, rows_.rounds.after);
   emit_row_stores(out_, rows_, team_);
+  if (grid > 1) close_rows_of_grid(out_);
   if (schedule_.staged) {
     take_rows();
     launch.shared_bytes = static_cast<int>(staged_bytes(whole_, schedule_));
@@ -70,7 +76,7 @@ Source ReduceEmitter::emit() {
   if (schedule_.occupancy.most > 0)
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
-  return finish(whole_, out_, launch, target_, schedule_.occupancy.least);
+  return finish(whole_, out_, launch, target_, schedule_.occupancy.least, grid > 1 ? memory_of_grid(rows_) : Memory{});
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {

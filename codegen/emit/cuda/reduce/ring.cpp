@@ -125,7 +125,13 @@ void ReduceEmitter::emit_row_copy(const std::string& row, const std::string& slo
   out_.line(fmt::format("const {} ahead = {};", unsigned_index_type(kernel_), row));
   out_.open(fmt::format("if (ahead < {}) {{", dim_text(rows_.count, rows_.names)));
   decode_axes(out_, kernel_, 0, rows_.kept, "ahead");
-  persistent_->bulk ? emit_bulk_copies(slot) : emit_copies("copy_async", copied_, ring_place(slot));
+  if (persistent_->bulk) {
+    emit_bulk_copies(slot);
+  } else {
+    const int opened = walk_.open_elements();
+    emit_copies("copy_async", copied_, ring_place(slot));
+    walk_.close(opened);
+  }
   out_.close();
   out_.close();
   if (!persistent_->bulk) out_.line("commit_copies();");

@@ -22,6 +22,8 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
 }
 
 constexpr int kFinishingThreads = 256;  // of a block
+constexpr int kLine = 128;              // bytes: a group's counter has a line of the L2 for itself
+constexpr int kMeetings = 2;            // whose parts are there at once (row_meeting)
 
 Team finishing_team(const Rows& rows) {
   ReduceSchedule schedule;
@@ -41,6 +43,13 @@ Team team_by_mapping(const ReduceSchedule& s) {
               fmt::format("threadIdx.x % {}", s.team.lanes),
               fmt::format("reduce_lanes<{}>", s.team.lanes)};
     case RowMapping::block:
+      if (s.team.grid > 1)
+        return {1,
+                s.team.threads * s.team.grid,
+                1,
+                "0",
+                fmt::format("blockIdx.x % {} * {} + threadIdx.x", s.team.grid, s.team.threads),
+                "meeting.reduce"};
       if (s.team.cluster == 1)
         return {1, s.team.threads, 1, "0", "threadIdx.x", fmt::format("reduce_block<{}>", s.team.threads)};
       return {1,
@@ -87,6 +96,27 @@ bool whole_blocks(const Rows& rows, const Team& team) {
     return power_of_two_divisor(rows.count, together, rows.kernel.symbols) == together;
   }
   return team.rows == 1 || (rows.count.is_constant() && rows.count.constant() % team.rows == 0);
+}
+
+Memory memory_of_grid(const Rows& rows) {
+  const int grid = rows.schedule.team.grid;
+  return {rows.count * Dim(kMeetings * kPartialBytes * grid), rows.count * Dim(kLine)};
+}
+
+void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team) {
+  const int grid = rows.schedule.team.grid;
+  out.line(fmt::format("row_meeting<{0}, {1}> meeting{{scratch + blockIdx.x / {0} * {2}, (u32*)(zeroed + blockIdx.x / "
+                       "{0} * {3})}};",
+                       grid, rows.schedule.team.threads, kMeetings * kPartialBytes * grid, kLine));
+  out.open(fmt::format("for ({0} row = blockIdx.x / {1}; row < {2}; row += gridDim.x / {1}) {{",
+                       unsigned_index_type(rows.kernel), grid, dim_text(rows.count, rows.names)));
+  decode_axes(out, rows.kernel, 0, rows.kept, "row");
+  out.line(fmt::format("const {} member = {};", index_type(rows.kernel), team.member));
+}
+
+void close_rows_of_grid(Writer& out) {
+  out.close();
+  out.line("meeting.leave();");
 }
 
 void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int cluster) {

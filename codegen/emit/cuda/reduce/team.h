@@ -42,6 +42,14 @@ struct Rows {
   std::size_t reduced() const { return kernel.axes.size() - kept; }
 };
 
+/// Blocks that share a row and meet in memory: "row_meeting<66, 512> meeting{…};" and the loop over the rows of such a
+/// group of blocks, with the axes of its row and `member`.
+void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team);
+/// The end of that loop.
+void close_rows_of_grid(Writer& out);
+/// Where the groups meet.
+Memory memory_of_grid(const Rows& rows);
+
 /// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
 /// row that stay work on the last row again, and `inside` is false.
 void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int cluster = 1);

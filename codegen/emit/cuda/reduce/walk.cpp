@@ -9,7 +9,12 @@
 #include "codegen/emit/cuda/text/spell.h"
 
 namespace tenon::codegen::cuda {
-namespace {}  // namespace
+namespace {
+
+// Of what a thread copies to shared memory: the first sweep works on one while the others are on their way.
+constexpr int kPartsOfShared = 4;
+
+}  // namespace
 
 Walk::Walk(Writer& out, const Rows& rows, const Team& team, const Access* peeled)
     : out_(out), rows_(rows), team_(team), peeled_(peeled), step_(team.size * vector_) {
@@ -111,9 +116,18 @@ int Walk::open_ahead() {
   return 1;
 }
 
-int Walk::open_shared() {
+int Walk::parts_of_shared() const { return std::min(kPartsOfShared, shared_); }
+
+int Walk::open_shared() { return open_shared(0, shared_); }
+
+int Walk::open_shared_part(int part) {
+  const int parts = parts_of_shared();
+  return open_shared(part * shared_ / parts, (part + 1) * shared_ / parts);
+}
+
+int Walk::open_shared(int begin, int end) {
   out_.line(fmt::format("#pragma unroll {}", std::get<InShared>(rows_.schedule.keep).unroll));
-  out_.open(fmt::format("for (int c = 0; c < {}; ++c) {{", shared_));
+  out_.open(fmt::format("for (int c = {}; c < {}; ++c) {{", begin, end));
   return open_chunks(fmt::format("{} + c * {}", first(), step_));
 }
 

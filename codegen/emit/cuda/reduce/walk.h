@@ -41,8 +41,10 @@ class Walk {
   int open_elements();
   /// Opens a loop over the chunks `c` of a tile, those behind the end at its last element: what is loaded there may be.
   int open_ahead();
-  /// The same for the vectors in shared memory.
+  /// The same for the vectors in shared memory, and for those of one of the parts in which they arrive.
   int open_shared();
+  int open_shared_part(int part);
+  int parts_of_shared() const;
   /// Opens the scope of a thread that has an edge element. The row's axis is that element there.
   void open_edge();
   void close(int opened);
@@ -53,6 +55,7 @@ class Walk {
   std::string first() const;
   void open_loop(const std::string& name, int step);
   bool takes_one_turn(int step) const;
+  int open_shared(int begin, int end);
   int open_chunks(const std::string& start);
   bool whole_chunks() const;
   void decode_element();

@@ -169,11 +169,12 @@ bool takes_inputs_for_constant(const Kernel& kernel) {
   return map == nullptr || map->tile.has_value();
 }
 
-std::string parameters(const Kernel& kernel, bool scratch) {
+std::string parameters(const Kernel& kernel, bool scratch, bool zeroed) {
   std::string list;
   for (const Operand& operand : kernel.operands)
     list += (list.empty() ? "" : ", ") + pointer_parameter(kernel, operand, operand.name);
   if (scratch) list += fmt::format("{}u8* scratch", list.empty() ? "" : ", ");
+  if (zeroed) list += fmt::format("{}u8* zeroed", list.empty() ? "" : ", ");
   for (std::size_t i = 0; i < kernel.dims.size(); ++i) list += fmt::format("{}i64 dim{}", list.empty() ? "" : ", ", i);
   return list;
 }

@@ -51,7 +51,7 @@ std::vector<std::string> dimension_definitions(const Kernel& kernel);
 bool takes_inputs_for_constant(const Kernel& kernel);
 /// "const float* __restrict__ in0" of an operand that is called `name`.
 std::string pointer_parameter(const Kernel& kernel, const Operand& operand, const std::string& name);
-/// The parameter list. `scratch`: with a pointer to scratch memory behind those to the operands.
-std::string parameters(const Kernel& kernel, bool scratch = false);
+/// The parameter list. `scratch`, `zeroed`: with pointers to such memory behind those to the operands.
+std::string parameters(const Kernel& kernel, bool scratch = false, bool zeroed = false);
 
 }  // namespace tenon::codegen::cuda
