@@ -138,21 +138,47 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
 }
 
 //@ row_meeting
-// The blocks of a row, of `threads` each, which meet in memory: all of them run at once. A block leaves its part of a
-// reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in between,
-// so that all have read it. `arrived` counts arrivals at all meetings; it is 0 before the first and when all have left.
+// The blocks of a row, of `threads` each, which meet in memory: all blocks of the grid run at once. A block leaves its
+// part of a reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in
+// between, so that all have read it. A second half of the groups begins when those of the first have met for the first
+// time, so that one moves elements while another waits: they are the second blocks of the multiprocessors. `state` is 0
+// before the first meeting and when all have left.
+struct meeting_state {
+  u32 arrived;  // at all meetings
+  u32 begun;    // the group may begin
+};
 template <int blocks, int threads>
 struct row_meeting {
-  u8* parts;  // 2 * blocks * 16 bytes
-  u32* arrived;
+  u8* parts;             // 2 * blocks * 16 bytes
+  meeting_state* state;  // of the group
+  meeting_state* after;  // of the one that begins later; null where there is none
   u32 met = 0;
 
+  __device__ __forceinline__ void begin(bool later) {
+    if (!later) return;
+    if (threadIdx.x == 0) wait(&state->begun, 1);
+    __syncthreads();
+  }
+  static __device__ __forceinline__ void wait(const u32* counter, u32 wanted) {
+    u32 count;
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+    while (count < wanted);
+  }
+  static __device__ __forceinline__ void arrive(u32* counter) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+  }
   // In a fixed order of the blocks; every thread gets the result.
   template <class T, class Combine>
   __device__ __forceinline__ T reduce(T x, Combine combine) {
     constexpr int words = (sizeof(T) + 3) / 4;
-    constexpr int some = blocks < 2 ? 1 : blocks < 4 ? 2 : blocks < 8 ? 4 : blocks < 16 ? 8 : blocks < 32 ? 16 : blocks < 64 ? 32 : blocks < 128 ? 64 : blocks < 256 ? 128 : 256;
-    constexpr int readers = some < threads ? some : threads;
+    constexpr int readers = blocks < 2     ? 1
+                            : blocks < 4   ? 2
+                            : blocks < 8   ? 4
+                            : blocks < 16  ? 8
+                            : blocks < 32  ? 16
+                            : blocks < 64  ? 32
+                            : blocks < 128 ? 64
+                                           : 128;
     u32* places = (u32*)(parts + met % 2 * (blocks * 16));
     x = reduce_block<threads>(x, combine);
     ++met;
@@ -161,10 +187,9 @@ struct row_meeting {
       memcpy(word, &x, sizeof(T));
 #pragma unroll
       for (int i = 0; i < words; ++i) places[blockIdx.x % blocks * 4 + i] = word[i];
-      asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
-      u32 count;
-      do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(arrived) : "memory");
-      while (count < met * blocks);
+      arrive(&state->arrived);
+      wait(&state->arrived, met * blocks);
+      if (met == 1 && after != nullptr && blockIdx.x % blocks == 0) arrive(&after->begun);
     }
     __syncthreads();
     const int reader = threadIdx.x % readers;
@@ -181,15 +206,18 @@ struct row_meeting {
       memcpy(&its, word, sizeof(T));
       x = block == 0 ? its : combine(x, its);
     }
-    if constexpr (readers <= 32) return reduce_lanes<readers>(x, combine);
-    __shared__ T of_warps[readers / 32 + 1];
-    if (threadIdx.x < readers) leave_warps(of_warps, x, combine);
-    __syncthreads();
-    return combine_warps<(readers + 31) / 32>(of_warps, combine);
+    if constexpr (readers <= 32) {
+      return reduce_lanes<readers>(x, combine);
+    } else {
+      __shared__ T of_warps[readers / 32];
+      if (threadIdx.x < readers) leave_warps(of_warps, x, combine);
+      __syncthreads();
+      return combine_warps<readers / 32>(of_warps, combine);
+    }
   }
   // Behind the last row.
   __device__ __forceinline__ void leave() {
-    if (threadIdx.x == 0 && atomicAdd(arrived, 1) == (met + 1) * blocks - 1) *arrived = 0;
+    if (threadIdx.x == 0 && atomicAdd(&state->arrived, 1) == (met + 1) * blocks - 1) *state = {};
   }
 };
 

@@ -204,6 +204,8 @@ std::vector<ReduceSchedule> shared_rows(const Kernel& kernel, const Target& targ
         result.push_back(*other);
       }
     }
+  for (const int resident : {2, 3, 4})
+    if (const auto other = by_grid(kernel, target, chosen, resident)) result.push_back(*other);
   return result;
 }
 

@@ -19,6 +19,7 @@ constexpr int kMostThreads = 512;      // of a block, which leaves each 64 regis
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
+constexpr int kResident = 2;           // blocks that meet in memory: while one waits another loads
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 
 // Of one element of a row that would lie in shared memory; 0 when it cannot.
@@ -145,28 +146,26 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
   return fitting(1, 1);
 }
 
-// Rows that no cluster holds, by as many blocks as do. Groups of blocks have rows of their own, in as many turns as the
-// fewest blocks a row would take, and then as many blocks a row as there are.
-std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  constexpr int kResident = 2;  // blocks of a multiprocessor: while one waits another loads
-  constexpr int kThreads = 2 * kMostThreads / kResident;
+}  // namespace
+
+std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
+                                      int resident) {
+  const int threads = 2 * kMostThreads / resident / 32 * 32;
   const RowShape shape = shape_of(kernel);
   const std::int64_t bytes = shared_bytes(kernel, chosen);
   if (!target.may.grid_rows || bytes == 0 || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
   ReduceSchedule schedule = chosen;
-  schedule.team = {.mapping = RowMapping::block, .threads = kThreads};
-  const std::int64_t vectors = shared_row_room(kernel, schedule, target, kResident) / (bytes * kThreads * chosen.vector) +
+  schedule.team = {.mapping = RowMapping::block, .threads = threads};
+  const std::int64_t vectors = shared_row_room(kernel, schedule, target, resident) / (bytes * threads * chosen.vector) +
                                kMostBesideShared / (held_bytes(kernel) * chosen.vector);  // of a thread
-  const std::int64_t of_block = vectors * chosen.vector * kThreads;
-  const std::int64_t all = std::int64_t{kResident} * target.multiprocessors;
+  const std::int64_t of_block = vectors * chosen.vector * threads;
+  const std::int64_t all = std::int64_t{resident} * target.multiprocessors;
   if (of_block == 0 || shape.length > all * of_block) return std::nullopt;
   const std::int64_t groups = all / ((shape.length + of_block - 1) / of_block);
   const std::int64_t turns = (shape.rows + groups - 1) / groups;
   const std::int64_t grid = all / ((shape.rows + turns - 1) / turns);
-  return in_shared_memory(kernel, target, chosen, 1, kThreads, kResident, static_cast<int>(grid));
+  return in_shared_memory(kernel, target, chosen, 1, threads, resident, static_cast<int>(grid));
 }
-
-}  // namespace
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   constexpr std::int64_t kMostInClusters = 128;  // bytes of a thread, which leave it registers to compute with
@@ -176,7 +175,7 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
   const bool few =
       in_registers && in_registers->vector > 1 && held_elements(*in_registers) * held_bytes(kernel) <= kMostInClusters;
   if (few) return in_registers;
-  return holds_rows(chosen) ? std::nullopt : by_grid(kernel, target, chosen);
+  return holds_rows(chosen) ? std::nullopt : by_grid(kernel, target, chosen, kResident);
 }
 
 }  // namespace tenon::codegen

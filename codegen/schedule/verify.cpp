@@ -180,8 +180,8 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
 Reason verify_persistent(const ReduceSchedule& schedule, const Kernel& kernel, const Target& target) {
   const PersistentBlocks& blocks = *persistent_blocks(schedule);
   const bool of_warp = schedule.team.mapping == RowMapping::warp;
-  if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 ||
-      schedule.team.grid > 1 || schedule.peeled || !std::holds_alternative<InRegisters>(schedule.keep))
+  if ((schedule.team.mapping != RowMapping::block && !of_warp) || schedule.team.cluster > 1 || schedule.team.grid > 1 ||
+      schedule.peeled || !std::holds_alternative<InRegisters>(schedule.keep))
     return "a row that is walked over is in the registers of a block or a warp";
   if (schedule.staged) return "runs are of blocks that have rows once";
   if (blocks.blocks < 1 || blocks.stages < 0) return "blocks and stages are counted from one and nought";

@@ -105,11 +105,16 @@ Memory memory_of_grid(const Rows& rows) {
 
 void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team) {
   const int grid = rows.schedule.team.grid;
-  out.line(fmt::format("row_meeting<{0}, {1}> meeting{{scratch + blockIdx.x / {0} * {2}, (u32*)(zeroed + blockIdx.x / "
-                       "{0} * {3})}};",
-                       grid, rows.schedule.team.threads, kMeetings * kPartialBytes * grid, kLine));
-  out.open(fmt::format("for ({0} row = blockIdx.x / {1}; row < {2}; row += gridDim.x / {1}) {{",
-                       unsigned_index_type(rows.kernel), grid, dim_text(rows.count, rows.names)));
+  out.line(fmt::format("const u32 group = blockIdx.x / {0}, groups = gridDim.x / {0}, half = (groups + 1) / 2;", grid));
+  const auto state = [](const char* number) {
+    return fmt::format("(meeting_state*)(zeroed + {} * {})", number, kLine);
+  };
+  out.line(fmt::format("row_meeting<{}, {}> meeting{{scratch + group * {}, {}, group + half < groups ? {} : nullptr}};",
+                       grid, rows.schedule.team.threads, kMeetings * kPartialBytes * grid, state("group"),
+                       state("(group + half)")));
+  out.line("meeting.begin(group >= half);");
+  out.open(fmt::format("for ({0} row = group; row < {1}; row += groups) {{", unsigned_index_type(rows.kernel),
+                       dim_text(rows.count, rows.names)));
   decode_axes(out, rows.kernel, 0, rows.kept, "row");
   out.line(fmt::format("const {} member = {};", index_type(rows.kernel), team.member));
 }
