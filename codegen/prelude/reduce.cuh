@@ -140,32 +140,34 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
 //@ row_meeting
 // The blocks of a row, of `threads` each, which meet in memory: all blocks of the grid run at once. A block leaves its
 // part of a reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in
-// between, so that all have read it. A second half of the groups begins when those of the first have met for the first
-// time, so that one moves elements while another waits: they are the second blocks of the multiprocessors. `state` is 0
-// before the first meeting and when all have left.
+// between, so that all have read it. Each word lies beside the number of the meeting, 8 bytes that are stored at once:
+// who finds the number has the word, and no fence is needed. A second half of the groups begins when those of the first
+// have met for the first time, so that one moves elements while another waits: they are the second blocks of the
+// multiprocessors. All of it is 0 before the first meeting and when all have left.
 struct meeting_state {
-  u32 arrived;  // at all meetings
-  u32 begun;    // the group may begin
+  u32 begun;  // the group may begin
+  u32 left;   // blocks
 };
 template <int blocks, int threads>
 struct row_meeting {
-  u8* parts;             // 2 * blocks * 16 bytes
-  meeting_state* state;  // of the group
-  meeting_state* after;  // of the one that begins later; null where there is none
+  static constexpr int kWords = 4;  // of a part
+  meeting_state* state;             // of the group; its parts lie behind it
+  meeting_state* after;             // of the group that begins later; null where there is none
   u32 met = 0;
 
+  __device__ __forceinline__ u64* part(int block) const {
+    return (u64*)state + 16 + (met % 2 * blocks + block) * kWords;
+  }
+  static __device__ __forceinline__ u64 seen(const u64* place) {
+    u64 word;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
+    return word;
+  }
   __device__ __forceinline__ void begin(bool later) {
     if (!later) return;
-    if (threadIdx.x == 0) wait(&state->begun, 1);
+    if (threadIdx.x == 0)
+      while ((u32)seen((const u64*)state) == 0);
     __syncthreads();
-  }
-  static __device__ __forceinline__ void wait(const u32* counter, u32 wanted) {
-    u32 count;
-    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
-    while (count < wanted);
-  }
-  static __device__ __forceinline__ void arrive(u32* counter) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
   }
   // In a fixed order of the blocks; every thread gets the result.
   template <class T, class Combine>
@@ -179,33 +181,35 @@ struct row_meeting {
                             : blocks < 64  ? 32
                             : blocks < 128 ? 64
                                            : 128;
-    u32* places = (u32*)(parts + met % 2 * (blocks * 16));
-    x = reduce_block<threads>(x, combine);
     ++met;
+    x = reduce_block<threads>(x, combine);
     u32 word[words] = {};
     if (threadIdx.x == 0) {
       memcpy(word, &x, sizeof(T));
 #pragma unroll
-      for (int i = 0; i < words; ++i) places[blockIdx.x % blocks * 4 + i] = word[i];
-      arrive(&state->arrived);
-      wait(&state->arrived, met * blocks);
-      if (met == 1 && after != nullptr && blockIdx.x % blocks == 0) arrive(&after->begun);
-    }
-    __syncthreads();
-    const int reader = threadIdx.x % readers;
-#pragma unroll
-    for (int block = 0; block < blocks; block += readers) {
-      if (block + reader >= blocks) continue;
-#pragma unroll
       for (int i = 0; i < words; ++i)
-        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                     : "=r"(word[i])
-                     : "l"(places + (block + reader) * 4 + i)
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(part(blockIdx.x % blocks) + i),
+                     "l"((u64)met << 32 | word[i])
                      : "memory");
-      T its;
-      memcpy(&its, word, sizeof(T));
-      x = block == 0 ? its : combine(x, its);
     }
+    const int reader = threadIdx.x % readers;
+    if (readers <= 32 || threadIdx.x < readers) {
+#pragma unroll
+      for (int block = 0; block < blocks; block += readers) {
+        if (block + reader >= blocks) continue;
+#pragma unroll
+        for (int i = 0; i < words; ++i) {
+          u64 both;
+          do both = seen(part(block + reader) + i);
+          while (both >> 32 != met);
+          word[i] = (u32)both;
+        }
+        T its;
+        memcpy(&its, word, sizeof(T));
+        x = block == 0 ? its : combine(x, its);
+      }
+    }
+    if (met == 1 && after != nullptr && threadIdx.x == 0 && blockIdx.x % blocks == 0) atomicExch(&after->begun, 1);
     if constexpr (readers <= 32) {
       return reduce_lanes<readers>(x, combine);
     } else {
@@ -217,7 +221,13 @@ struct row_meeting {
   }
   // Behind the last row.
   __device__ __forceinline__ void leave() {
-    if (threadIdx.x == 0 && atomicAdd(&state->arrived, 1) == (met + 1) * blocks - 1) *state = {};
+    __shared__ bool last;
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&state->left, 1) == blocks - 1;
+    __syncthreads();
+    if (!last) return;
+    for (int i = threadIdx.x; i < 2 * blocks * kWords; i += threads) ((u64*)state)[16 + i] = 0;
+    if (threadIdx.x == 0) *state = {};
   }
 };
 

@@ -382,8 +382,8 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   // whose rows share operands are slower by it (layer norm of [10080, 8192] in f32: 0.78).
   const bool share =
       schedule.team.mapping == RowMapping::block && row_loads(kernel).size() > row_streams(kernel).size();
-  if (stores_elements(kernel) && beyond_caches && !schedule.staged && persistent_blocks(schedule) == nullptr &&
-      (!share || gathers_rows(kernel)))
+  if (stores_elements(kernel) && beyond_caches && !schedule.staged && schedule.team.grid == 1 &&
+      persistent_blocks(schedule) == nullptr && (!share || gathers_rows(kernel)))
     schedule.cache.streaming = true;
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)

@@ -19,7 +19,6 @@ constexpr int kMostThreads = 512;      // of a block, which leaves each 64 regis
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
-constexpr int kResident = 2;           // blocks that meet in memory: while one waits another loads
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 
 // Of one element of a row that would lie in shared memory; 0 when it cannot.
@@ -100,6 +99,7 @@ ReduceSchedule by_more_blocks(const Kernel& kernel, const Target& target, const 
   constexpr std::int64_t kLeastOfBlock = 64 << 10;  // bytes
   const RowShape shape = shape_of(kernel);
   const std::int64_t bytes = shape.length * stream_bytes(kernel);
+  if (schedule.team.grid > 1) return schedule;
   while (schedule.team.cluster < kMostSharing && 4 * shape.rows * schedule.team.cluster <= target.multiprocessors &&
          bytes >= 2 * schedule.team.cluster * kLeastOfBlock) {
     const auto larger = in_shared_memory(kernel, target, chosen, 2 * schedule.team.cluster, schedule.team.threads,
@@ -115,6 +115,21 @@ bool has_one_sweep(const Kernel& kernel, const ReduceSchedule& chosen) {
   return one_sweep(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)});
 }
 
+// By groups of small blocks, which wait less for each other, unless that makes many of them; they store as caches like.
+std::optional<ReduceSchedule> in_groups(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  constexpr int kSmall = 4, kLarge = 2;  // blocks of a multiprocessor
+  constexpr int kMostSmall = 32;
+  const auto small = by_grid(kernel, target, chosen, kSmall);
+  return small && small->team.grid <= kMostSmall ? small : by_grid(kernel, target, chosen, kLarge);
+}
+
+// Whether all rows are so few bytes that a launch's latency is much of their time.
+bool few_bytes(const Kernel& kernel, const Target& target) {
+  constexpr int kPercent = 35;  // of the L2
+  const RowShape shape = shape_of(kernel);
+  return shape.rows * shape.length * stream_bytes(kernel) < percent_of_l2(target, kPercent);
+}
+
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
@@ -126,23 +141,34 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
   if (holds_rows(chosen)) return fitting(1, 2);
   const bool small_stream = stream_bytes(kernel) <= 2;
   // Of a row that is more than a block's shared memory, and 2 bytes an element, a large block computes longer than
-  // another row loads, unless its exponentials are short: small blocks of a cluster then wait for each other less.
+  // another row loads, unless its exponentials are short: small blocks that share a row then wait for each other less.
   // Measured on sm_90.
   const bool long_computed = small_stream && !has_narrow_weights(kernel);
-  // Of other rows that are more than a block's, two blocks of a larger cluster: while one waits for its cluster another
-  // loads (f32 rows of 393 KB on an H100: 347 us by clusters of four, 615 by clusters of two large blocks).
-  if (!small_stream && !fitting(1, 2) && !fitting(1, 1))
+  const auto either = [&](int cluster) {
+    auto schedule = fitting(cluster, 2);
+    if (schedule) return schedule;
+    schedule = fitting(cluster, 1);
+    if (schedule && long_computed && !whole_row_shared(*schedule)) schedule.reset();
+    return schedule;
+  };
+  const auto in_cluster = [&]() -> std::optional<ReduceSchedule> {
+    // While one block of a multiprocessor waits for its cluster another loads (f32 rows of 393 KB on an H100: 347 us by
+    // clusters of four, 615 by clusters of two large blocks).
+    for (int cluster = 2; cluster <= kMostBlocks; cluster *= 2)
+      if (const auto schedule = fitting(cluster, small_stream ? 4 : 2)) return schedule;
     for (int cluster = 2; cluster <= kMostSharing; cluster *= 2)
-      if (const auto schedule = fitting(cluster, 2)) return schedule;
-  for (int cluster = 1; cluster <= kMostSharing; cluster *= 2) {
-    for (const int blocks : {2, 1}) {
-      const auto schedule = fitting(cluster, blocks);
-      if (schedule && (blocks == 2 || !long_computed || whole_row_shared(*schedule))) return schedule;
-    }
-    if (cluster > 1 || !small_stream) continue;
-    for (int small = 2; small <= kMostBlocks; small *= 2)
-      if (const auto schedule = fitting(small, 4)) return schedule;
-  }
+      if (const auto schedule = either(cluster)) return schedule;
+    return std::nullopt;
+  };
+  if (const auto schedule = either(1)) return schedule;
+  // Clusters meet sooner, groups of blocks have more under way (H100, layer norms of f32: 8 rows of 131072 10.4 us in
+  // clusters, 14.7 in groups; 80 rows of 400000 133 and 101).
+  const bool few = few_bytes(kernel, target);
+  if (few)
+    if (const auto schedule = in_cluster()) return schedule;
+  if (const auto schedule = in_groups(kernel, target, chosen)) return schedule;
+  if (!few)
+    if (const auto schedule = in_cluster()) return schedule;
   return fitting(1, 1);
 }
 
@@ -174,8 +200,7 @@ std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& targ
   const auto in_registers = clustered(kernel, target, chosen);
   const bool few =
       in_registers && in_registers->vector > 1 && held_elements(*in_registers) * held_bytes(kernel) <= kMostInClusters;
-  if (few) return in_registers;
-  return holds_rows(chosen) ? std::nullopt : by_grid(kernel, target, chosen, kResident);
+  return few ? in_registers : std::nullopt;
 }
 
 }  // namespace tenon::codegen

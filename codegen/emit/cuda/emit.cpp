@@ -63,17 +63,16 @@ std::string with_prelude(const std::string& text) {
 }
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident,
-              const Memory& memory) {
+              const Dim& zeroed_bytes) {
   launch.dependent = target.may.dependent_launch && launch.together == 1;
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
   source.resident = resident;
-  source.scratch_bytes = memory.scratch;
-  source.zeroed_bytes = memory.zeroed;
-  const std::string list = parameters(kernel, !memory.scratch.is(0), !memory.zeroed.is(0));
-  source.text = with_prelude(
-      function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch), source.body));
+  source.zeroed_bytes = zeroed_bytes;
+  const std::string list = parameters(kernel, false, !zeroed_bytes.is(0));
+  source.text =
+      with_prelude(function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch), source.body));
   return source;
 }
 

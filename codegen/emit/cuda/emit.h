@@ -27,17 +27,12 @@ struct Finisher {
   Dim scratch_bytes = 0;
 };
 
-/// What a function has beside its operands (source.h).
-struct Memory {
-  Dim scratch = 0, zeroed = 0;  ///< bytes
-};
-
 constexpr int kAllRegisters = 1;  ///< as `resident`: a block may use all registers that it can have
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
 /// `resident`: blocks for which an SM must have registers; 0: the compiler's choice.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident = 0,
-              const Memory& memory = {});
+              const Dim& zeroed_bytes = 0);
 /// The same with a second function.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               const Finisher& finisher, int resident = 0);

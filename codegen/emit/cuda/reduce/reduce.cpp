@@ -58,7 +58,8 @@ Source ReduceEmitter::emit() {
   if (peeled_ != nullptr) emit_edge_loads();
   for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
   LaunchRule launch;
-  launch.grid_x = blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster * grid);
+  launch.grid_x = grid > 1 ? groups_of_grid(rows_, target_) * Dim(grid)
+                           : blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
   launch.cluster = schedule_.team.cluster;
   launch.together = grid;
   launch.resident = grid > 1;
@@ -76,7 +77,8 @@ Source ReduceEmitter::emit() {
   if (schedule_.occupancy.most > 0)
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
-  return finish(whole_, out_, launch, target_, schedule_.occupancy.least, grid > 1 ? memory_of_grid(rows_) : Memory{});
+  return finish(whole_, out_, launch, target_, schedule_.occupancy.least,
+                grid > 1 ? meeting_bytes(rows_, target_) : Dim(0));
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {

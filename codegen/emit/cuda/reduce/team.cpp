@@ -22,8 +22,12 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
 }
 
 constexpr int kFinishingThreads = 256;  // of a block
-constexpr int kLine = 128;              // bytes: a group's counter has a line of the L2 for itself
-constexpr int kMeetings = 2;            // whose parts are there at once (row_meeting)
+
+// Of what a group of blocks meets by: a line of the L2, and two places for each block's part (row_meeting).
+std::int64_t state_bytes(const ReduceSchedule& schedule) {
+  constexpr std::int64_t kLine = 128, kPart = 2 * kPartialBytes;  // a word lies beside the meeting's number
+  return kLine + 2 * kPart * schedule.team.grid;
+}
 
 Team finishing_team(const Rows& rows) {
   ReduceSchedule schedule;
@@ -98,20 +102,24 @@ bool whole_blocks(const Rows& rows, const Team& team) {
   return team.rows == 1 || (rows.count.is_constant() && rows.count.constant() % team.rows == 0);
 }
 
-Memory memory_of_grid(const Rows& rows) {
-  const int grid = rows.schedule.team.grid;
-  return {rows.count * Dim(kMeetings * kPartialBytes * grid), rows.count * Dim(kLine)};
+Dim groups_of_grid(const Rows& rows, const Target& target) {
+  const ReduceSchedule& schedule = rows.schedule;
+  const int most = std::max(1, schedule.occupancy.least * target.multiprocessors / schedule.team.grid);
+  return rows.count.is_constant() ? Dim(std::min<std::int64_t>(rows.count.constant(), most)) : rows.count;
+}
+
+Dim meeting_bytes(const Rows& rows, const Target& target) {
+  return groups_of_grid(rows, target) * Dim(state_bytes(rows.schedule));
 }
 
 void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team) {
   const int grid = rows.schedule.team.grid;
   out.line(fmt::format("const u32 group = blockIdx.x / {0}, groups = gridDim.x / {0}, half = (groups + 1) / 2;", grid));
-  const auto state = [](const char* number) {
-    return fmt::format("(meeting_state*)(zeroed + {} * {})", number, kLine);
+  const auto state = [&](const char* number) {
+    return fmt::format("(meeting_state*)(zeroed + {} * {})", number, state_bytes(rows.schedule));
   };
-  out.line(fmt::format("row_meeting<{}, {}> meeting{{scratch + group * {}, {}, group + half < groups ? {} : nullptr}};",
-                       grid, rows.schedule.team.threads, kMeetings * kPartialBytes * grid, state("group"),
-                       state("(group + half)")));
+  out.line(fmt::format("row_meeting<{}, {}> meeting{{{}, group + half < groups ? {} : nullptr}};", grid,
+                       rows.schedule.team.threads, state("group"), state("(group + half)")));
   out.line("meeting.begin(group >= half);");
   out.open(fmt::format("for ({0} row = group; row < {1}; row += groups) {{", unsigned_index_type(rows.kernel),
                        dim_text(rows.count, rows.names)));

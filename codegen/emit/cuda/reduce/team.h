@@ -47,8 +47,9 @@ struct Rows {
 void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team);
 /// The end of that loop.
 void close_rows_of_grid(Writer& out);
-/// Where the groups meet.
-Memory memory_of_grid(const Rows& rows);
+/// How many such groups there are at most, and the zeroed memory by which they meet, in bytes.
+Dim groups_of_grid(const Rows& rows, const Target& target);
+Dim meeting_bytes(const Rows& rows, const Target& target);
 
 /// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
 /// row that stay work on the last row again, and `inside` is false.
