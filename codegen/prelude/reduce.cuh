@@ -141,12 +141,14 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
 // The blocks of a row, of `threads` each, which meet in memory: all blocks of the grid run at once. A block leaves its
 // part of a reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in
 // between, so that all have read it. Each word lies beside the number of the meeting, 8 bytes that are stored at once:
-// who finds the number has the word, and no fence is needed. A second half of the groups begins when those of the first
+// who finds the number has the word, and no fence is needed. One thread of a block looks whether all have arrived: more
+// would take the L2 from those that still load. A second half of the groups begins when those of the first
 // have met for the first time, so that one moves elements while another waits: they are the second blocks of the
 // multiprocessors. All of it is 0 before the first meeting and when all have left.
 struct meeting_state {
-  u32 begun;  // the group may begin
-  u32 left;   // blocks
+  u32 begun;    // the group may begin
+  u32 arrived;  // blocks, at all meetings
+  u32 left;
 };
 template <int blocks, int threads>
 struct row_meeting {
@@ -158,15 +160,19 @@ struct row_meeting {
   __device__ __forceinline__ u64* part(int block) const {
     return (u64*)state + 16 + (met % 2 * blocks + block) * kWords;
   }
-  static __device__ __forceinline__ u64 seen(const u64* place) {
-    u64 word;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(place) : "memory");
-    return word;
+  static __device__ __forceinline__ void wait(const u32* counter, u32 wanted) {
+    u32 count;
+    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(count) : "l"(counter) : "memory");
+    while (count < wanted);
+  }
+  __device__ __forceinline__ u64 word_of(int block, int i) const {
+    u64 both;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(both) : "l"(part(block) + i) : "memory");
+    return both;
   }
   __device__ __forceinline__ void begin(bool later) {
     if (!later) return;
-    if (threadIdx.x == 0)
-      while ((u32)seen((const u64*)state) == 0);
+    if (threadIdx.x == 0) wait(&state->begun, 1);
     __syncthreads();
   }
   // In a fixed order of the blocks; every thread gets the result.
@@ -191,25 +197,32 @@ struct row_meeting {
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(part(blockIdx.x % blocks) + i),
                      "l"((u64)met << 32 | word[i])
                      : "memory");
+      atomicAdd(&state->arrived, 1);
+      wait(&state->arrived, met * blocks);
+      if (met == 1 && after != nullptr && blockIdx.x % blocks == 0) atomicExch(&after->begun, 1);
     }
+    __syncthreads();
+    constexpr int turns = (blocks + readers - 1) / readers;
     const int reader = threadIdx.x % readers;
     if (readers <= 32 || threadIdx.x < readers) {
+      u64 both[turns][words];
 #pragma unroll
-      for (int block = 0; block < blocks; block += readers) {
-        if (block + reader >= blocks) continue;
+      for (int turn = 0; turn < turns; ++turn)
+#pragma unroll
+        for (int i = 0; i < words; ++i) both[turn][i] = word_of(min(turn * readers + reader, blocks - 1), i);
+#pragma unroll
+      for (int turn = 0; turn < turns; ++turn) {
+        if (turn * readers + reader >= blocks) continue;
 #pragma unroll
         for (int i = 0; i < words; ++i) {
-          u64 both;
-          do both = seen(part(block + reader) + i);
-          while (both >> 32 != met);
-          word[i] = (u32)both;
+          while (both[turn][i] >> 32 != met) both[turn][i] = word_of(turn * readers + reader, i);
+          word[i] = (u32)both[turn][i];
         }
         T its;
         memcpy(&its, word, sizeof(T));
-        x = block == 0 ? its : combine(x, its);
+        x = turn == 0 ? its : combine(x, its);
       }
     }
-    if (met == 1 && after != nullptr && threadIdx.x == 0 && blockIdx.x % blocks == 0) atomicExch(&after->begun, 1);
     if constexpr (readers <= 32) {
       return reduce_lanes<readers>(x, combine);
     } else {

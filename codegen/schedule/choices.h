@@ -57,13 +57,13 @@ void hold_row(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& sh
 /// `chosen`, which reads its rows again, with rows in the registers of a cluster of blocks; where there are clusters,
 /// and rows that fit one.
 std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
-/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` or `grid` blocks of `threads`, so
-/// that `blocks` fit a multiprocessor; where rows fit.
+/// `chosen`, with rows in the shared memory, and if need be in registers, of `cluster` or `grid` blocks of `threads`,
+/// so that `blocks` fit a multiprocessor; where rows fit.
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                                int cluster, int threads, int blocks, int grid = 1);
 /// `chosen`, where several sweeps go over its rows, with rows in the shared memory of blocks that meet in memory, of
-/// which a multiprocessor runs `resident`. Groups of blocks have rows of their own, in as many turns as the fewest blocks a row would take, and then as many blocks a
-/// row as there are.
+/// which a multiprocessor runs `resident`. Groups of blocks have rows of their own, in as many turns as the fewest
+/// blocks a row would take, and then as many blocks a row as there are.
 std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                       int resident);
 /// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,

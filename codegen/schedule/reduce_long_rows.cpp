@@ -19,6 +19,7 @@ constexpr int kMostThreads = 512;      // of a block, which leaves each 64 regis
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
+constexpr int kResident = 3;           // blocks that meet in memory: while some wait others load
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 
 // Of one element of a row that would lie in shared memory; 0 when it cannot.
@@ -115,14 +116,6 @@ bool has_one_sweep(const Kernel& kernel, const ReduceSchedule& chosen) {
   return one_sweep(kernel, {.online = find_online(kernel).has_value(), .moments = has_moments(chosen)});
 }
 
-// By groups of small blocks, which wait less for each other, unless that makes many of them; they store as caches like.
-std::optional<ReduceSchedule> in_groups(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
-  constexpr int kSmall = 4, kLarge = 2;  // blocks of a multiprocessor
-  constexpr int kMostSmall = 32;
-  const auto small = by_grid(kernel, target, chosen, kSmall);
-  return small && small->team.grid <= kMostSmall ? small : by_grid(kernel, target, chosen, kLarge);
-}
-
 // Whether all rows are so few bytes that a launch's latency is much of their time.
 bool few_bytes(const Kernel& kernel, const Target& target) {
   constexpr int kPercent = 35;  // of the L2
@@ -166,7 +159,7 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
   const bool few = few_bytes(kernel, target);
   if (few)
     if (const auto schedule = in_cluster()) return schedule;
-  if (const auto schedule = in_groups(kernel, target, chosen)) return schedule;
+  if (const auto schedule = by_grid(kernel, target, chosen, kResident)) return schedule;
   if (!few)
     if (const auto schedule = in_cluster()) return schedule;
   return fitting(1, 1);
@@ -182,8 +175,9 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
   if (!target.may.grid_rows || bytes == 0 || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.team = {.mapping = RowMapping::block, .threads = threads};
+  const std::int64_t beside = kMostBesideShared / (widest_of(kernel) > 4 ? 2 : 1);  // bytes; f64 takes more to compute
   const std::int64_t vectors = shared_row_room(kernel, schedule, target, resident) / (bytes * threads * chosen.vector) +
-                               kMostBesideShared / (held_bytes(kernel) * chosen.vector);  // of a thread
+                               beside / (held_bytes(kernel) * chosen.vector);  // of a thread
   const std::int64_t of_block = vectors * chosen.vector * threads;
   const std::int64_t all = std::int64_t{resident} * target.multiprocessors;
   if (of_block == 0 || shape.length > all * of_block) return std::nullopt;

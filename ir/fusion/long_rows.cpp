@@ -19,7 +19,7 @@ constexpr double kRereadShare = 0.7;
 // Rows that lie side by side are columns: a block takes a cache line of them. Registers hold columns up to these
 // lengths, in pieces of 32 bytes (codegen/schedule/reduce_columns.cpp).
 constexpr double kLine = 128, kPiece = 32;
-constexpr double kVector = 16;  // bytes
+constexpr double kVector = 16;                            // bytes
 constexpr double kHeldColumn = 2048, kHeldNarrow = 1024;  // elements, of 4 bytes, and of less
 
 std::vector<const Read*> row_reads(const Cluster& cluster) {
@@ -59,7 +59,7 @@ struct Reading {
   double rows = 1, again = 0;  // bytes of all rows
   bool held = true;
   double reach = 0;  // GB/s of all blocks
-  double turns = 0;  // in which blocks of a grid hold all rows
+  double waits = 0;  // for each other, of blocks of a grid that hold the rows; in units of CostModel::meeting_us
 };
 
 Reading reading_of(const Context& context, const Cluster& cluster) {
@@ -85,7 +85,10 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
   const double at_once = std::floor(cost.grid_row_bytes * reading.rows / reading.again);
   if (reading.held || at_once < 1 || !lies_in_vectors(context, cluster)) return reading;
   reading.held = true;
-  reading.turns = std::ceil(reading.rows / at_once);
+  // One group of blocks loads, waits and stores in turns; several do so beside each other, but at the begin and the
+  // end.
+  const double turns = std::ceil(reading.rows / at_once);
+  reading.waits = at_once < 2 ? 4 * turns : 3 + turns;
   reading.reach = cost.bandwidth_gb_s;
   return reading;
 }
@@ -113,7 +116,7 @@ double rows_us(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;
   const Reading reading = reading_of(context, cluster);
   const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reading.reach));
-  if (reading.held) return us + reading.turns * sweeps_again(cluster) * cost.meeting_us;
+  if (reading.held) return us + reading.waits * cost.meeting_us;
   const double from = reading.again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
   return us + bytes_us(reading.again * sweeps_again(cluster), std::min(from, reading.reach));
 }

@@ -97,7 +97,7 @@ struct CostModel {
   double row_block_bytes = 200e3;  ///< of a row that each of them can hold
   double grid_row_bytes = 36e6;    ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
                                    ///< longer than both is read again by one block
-  double meeting_us = 3;           ///< that such blocks wait for each other
+  double meeting_us = 2.8;         ///< that such blocks wait for each other, for a row, beside what others move
   double outer_elements = 24576;   ///< of a row and of the sums over rows beside it that a block can keep
   double outer_blocks = 264;       ///< such blocks, each with sums of its own that are then combined
   TensorCores tensor_cores;        ///< what they multiply; the rest is for plain lanes

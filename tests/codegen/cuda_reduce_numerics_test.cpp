@@ -1,4 +1,6 @@
 // Reduce kernels of generated CUDA on the host: every reduction, by every kind of team, and what is fused around it.
+#include <fmt/format.h>
+
 #include "codegen/schedule/schedule.h"
 #include "ir/ops/op.h"
 #include "tests/codegen/cuda_numerics.h"
@@ -248,6 +250,31 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
     }
     expect_right("graph g(x: f16" + shape + ") { y = layer_norm(x); return y }", {}, of_two);
   }
+}
+
+// Here two groups walk over five rows, each as one block: that blocks meet is what a GPU shows (tests/gpu).
+TEST(CudaReduceNumerics, BlocksOfAGridShareARow) {
+  const auto of_three = [](Kernel& kernel) {
+    ReduceSchedule& schedule = by_blocks(kernel);
+    schedule.team.grid = 3;
+    schedule.occupancy.least = 1;
+    schedule.keep = InShared{24, 8};
+  };
+  for (const char* columns : {"1024", "1999"})
+    for (const char* dtype : {"f32", "bf16", "f64"}) {
+      const std::string shape = fmt::format("{}[5, {}]", dtype, columns);
+      const CudaKernel run = expect_right(
+          "graph g(x: " + shape + ") { y = softmax(x); a = argmin(x, axis=1); return y, a }", {}, of_three);
+      EXPECT_EQ(run.source.launch.together, 3);
+      EXPECT_TRUE(run.source.launch.resident);
+      test::expect_compiles_for(run.source, {"sm_80", "sm_90a", "sm_120"});
+      expect_right("graph g(x: " + shape + ") { y = layer_norm(x); return y }", {}, of_three);
+    }
+  expect_right(
+      "graph g(x: f32[12, 5, 40], w: f32[5]) {\n"
+      "  d = sub(x, mean(x, axis=[0, 2], keepdims=true))\n"
+      "  y = mul(d, reshape(w, shape=[5, 1]))\n  return y\n}",
+      {{"m", 12}}, of_three);
 }
 
 // The rows of a block as one run, of `lanes` each, held or read again.

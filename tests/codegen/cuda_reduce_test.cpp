@@ -152,6 +152,32 @@ TEST(CudaReduce, AClusterMayHoldRowsThatNoBlockHolds) {
   EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 4 * 77);
 }
 
+TEST(CudaReduce, BlocksOfTheGridMeetInMemory) {
+  Kernel kernel = softmax(DType::bf16, 1 << 20);
+  const Target target = test::cuda_target_for("sm_90a");
+  kernel.schedule = parse_schedule(
+      "reduce team=block threads=320 grid=27 vector=8 keep=shared elements=128 shared=112 least_blocks=3");
+  EXPECT_EQ(verify(kernel.schedule, kernel, target), "");
+  const Source source = emit_cuda(kernel, target);
+  test::expect_compiles_for(source, {"sm_80", "sm_90a", "sm_120"});
+  test::expect_lines(source.text, {"__launch_bounds__(320, 3)", "u8* zeroed", "row_meeting<27, 320> meeting{",
+                                   "for (u32 row = group; row < n0; row += groups) {",
+                                   "const int member = blockIdx.x % 27 * 320 + threadIdx.x;", "wait_copies<3>();",
+                                   "wait_copies<0>();", "= meeting.reduce(a1, ", "meeting.leave();"});
+  EXPECT_EQ(source.launch.together, 27);
+  EXPECT_TRUE(source.launch.resident);
+  EXPECT_FALSE(source.launch.dependent);
+  EXPECT_EQ(source.launch.grid_x.evaluate({{"rows", 77}}), 27 * 77);
+  EXPECT_EQ(source.zeroed_bytes.evaluate({{"rows", 77}}), 77 * (128 + 27 * 64));
+  const auto why_not = [&](const std::string& text) { return verify(parse_schedule(text), kernel, target); };
+  EXPECT_EQ(why_not("reduce team=block threads=320 grid=397 vector=8 keep=shared elements=16 shared=8 least_blocks=3"),
+            "the blocks of a row run at once");
+  EXPECT_EQ(why_not("reduce team=block threads=512 grid=64 vector=8 keep=registers elements=32 least_blocks=1"),
+            "blocks of a grid have their row in shared memory");
+  EXPECT_EQ(why_not("reduce team=block threads=320 cluster=2 grid=9 vector=8 keep=shared elements=184 shared=112"),
+            "blocks of a grid share a row, or those of a cluster");
+}
+
 TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   KernelBuilder b(ir::KernelClass::reduce, {{"r0", 1 << 28, true}});
   const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});
@@ -210,11 +236,12 @@ TEST(CudaReduce, LongRowsMayLieInSharedMemory) {
     };
   };
   const Source one = with_candidate("graph g(x: bf16[64, 65536]) { y = softmax(x)\nreturn y }", shared(512, 1));
-  test::expect_lines(one.text,
-                     {"__launch_bounds__(512, 2)", "bf16* s0 = (bf16*)(shared) + threadIdx.x * 8;",
-                      "for (int c = 0; c < 14; ++c) {", "copy_async<16>(s0 + c * 4096, in0 + ", "commit_copies();",
-                      "pack<bf16, 8> x0[2];", "const int r0 = member * 8 + (c + 14) * 4096;", "wait_copies<0>();",
-                      "const pack<bf16, 8> x0 = load<8, 8>(s0 + c * 4096);"});
+  test::expect_lines(
+      one.text,
+      {"__launch_bounds__(512, 2)", "bf16* s0 = (bf16*)(shared) + threadIdx.x * 8;", "for (int c = 0; c < 3; ++c) {",
+       "copy_async<16>(s0 + c * 4096, in0 + ", "commit_copies();", "for (int c = 3; c < 7; ++c) {",
+       "pack<bf16, 8> x0[2];", "const int r0 = member * 8 + (c + 14) * 4096;", "wait_copies<3>();",
+       "const pack<bf16, 8> x0 = load<8, 8>(s0 + c * 4096);", "wait_copies<0>();", "for (int c = 0; c < 14; ++c) {"});
   EXPECT_EQ(one.launch.shared_bytes, 14 * 512 * 16);
   const Source two = with_candidate("graph g(x: bf16[64, 131072]) { y = softmax(x)\nreturn y }", shared(512, 2));
   test::expect_lines(two.text, {"__launch_bounds__(512, 2) __cluster_dims__(2, 1, 1)", "copy_async<16>("});

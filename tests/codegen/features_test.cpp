@@ -33,12 +33,13 @@ std::vector<std::string> candidates(const std::string& graph, const Target& targ
 constexpr const char* kTanh = "x: f32[8192, 8192]) { y = tanh(x)";
 constexpr const char* kGelu = "x: f32[8192, 8192]) { y = gelu(x, approximate=\"tanh\")";
 constexpr const char* kSoftmax = "x: bf16[16384, 4096]) { y = softmax(x)";
-constexpr const char* kLongSoftmax = "x: f32[2048, 131072]) { y = softmax(x)";
+constexpr const char* kLongSoftmax = "x: f32[32, 131072]) { y = softmax(x)";
 constexpr const char* kVariance = "x: f32[16, 4194304]) { y = reshape(var(x, axis=1), shape=[16])";
 constexpr const char* kPad = "x: f32[2048, 2048]) { y = pad(x, low=[0, 1], high=[0, 1])";
 constexpr const char* kPool =
     "x: f32[2048, 2048]) { p = pad(x, low=[0, 1], high=[0, 1])\n"
     "y = add(slice(p, axis=[1], start=[0], stop=[2048]), slice(p, axis=[1], start=[2], stop=[2050]))";
+constexpr const char* kLongRows = "x: f32[64, 1048576]) { y = softmax(x)";
 constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
 
 struct Case {
@@ -71,8 +72,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"hold_rows", true, kSoftmax, " keep=registers "},
                       Case{"hold_rows", false, kSoftmax, " keep=buffer "},
                       Case{"late_stores", false, kSoftmax, " late_stores "},
-                      Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"online", true, kLogSumExp, " online "},
-                      Case{"moments", true, kVariance, " moments "}, Case{"online", false, kLogSumExp, " online "}),
+                      Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"grid_rows", true, kLongRows, " grid="},
+                      Case{"online", true, kLogSumExp, " online "}, Case{"moments", true, kVariance, " moments "},
+                      Case{"online", false, kLogSumExp, " online "}),
     [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
 
 TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {

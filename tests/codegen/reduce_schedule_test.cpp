@@ -75,19 +75,22 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
-  EXPECT_EQ(
-      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-      "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 streaming least_blocks=4");
-  EXPECT_EQ(
-      chosen("x: f32[4096, 393216]) { y = softmax(x)"),
-      "reduce team=block threads=1024 cluster=8 vector=4 keep=shared elements=48 shared=48 streaming least_blocks=1");
+  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+            "reduce team=block threads=320 grid=6 vector=8 keep=shared elements=144 shared=112 least_blocks=3");
+  EXPECT_EQ(chosen("x: f32[4096, 393216]) { y = softmax(x)"),
+            "reduce team=block threads=320 grid=18 vector=4 keep=shared elements=72 shared=56 least_blocks=3");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
+            "reduce team=block threads=320 grid=49 vector=8 keep=shared elements=136 shared=112 least_blocks=3");
+  EXPECT_EQ(chosen("x: bf16[512, 33554432]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
+  EXPECT_EQ(chosen("x: bf16[16, 262144]) { y = softmax(x)"),
+            "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4")
+      << "few bytes";
   EXPECT_EQ(
       chosen("x: f64[64, 65536]) { y = softmax(x)"),
-      "reduce team=block threads=512 cluster=4 vector=2 keep=shared elements=32 shared=28 streaming least_blocks=2");
+      "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 least_blocks=3");
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
@@ -97,7 +100,7 @@ TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
             "reduce team=block threads=512 vector=4 unroll=8 moments cut=splits parts=16 finish=block streaming_loads");
   EXPECT_EQ(chosen("x: f32[64, 64, 262144]) { y = var(x, axis=[0, 2])"),
             "reduce team=block threads=512 vector=4 unroll=8 moments cut=splits parts=4 finish=warp");
-  EXPECT_EQ(chosen("x: f32[896, 2097152]) { y = layer_norm(x)"),
+  EXPECT_EQ(chosen("x: f32[896, 16777216]) { y = layer_norm(x)"),
             "reduce team=block threads=512 vector=4 unroll=8 moments streaming");
 }
 

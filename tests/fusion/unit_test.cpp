@@ -175,6 +175,7 @@ TEST(Estimates, DecideThePlan) {  // eight rows keep eight blocks busy: enough f
       parse("graph g(x: f32[8, 1000000]) {\n  y = div(x, sum(x, axis=1, keepdims=true))\n  return y\n}\n");
   PlanOptions fast, slow;
   fast.cost.block_gb_s = 10;
+  fast.cost.grid_row_bytes = 0;
   slow.cost = fast.cost;
   slow.cost.bandwidth_gb_s = slow.cost.l2_bandwidth_gb_s = 50;
   EXPECT_EQ(make_plan(graph, fast).groups.size(), 2U);
@@ -197,7 +198,7 @@ TEST(Estimates, PriceProductsByWhatComputesThem) {  // as codegen/analysis/tilin
   EXPECT_DOUBLE_EQ(compute_us("f64", ""), 2 * flops / (cost.lane_tflops * 1e6));
 }
 
-// Whether 64 rows of 17 MB, or 128, are read in one kernel or in two.
+// Whether 64 rows of 17 MB, or 128, are read in one kernel or in two. Where all blocks can hold two of them it is one.
 TEST(Estimates, PutFewLongRowsApartWhereThatIsFaster) {
   const auto kernels = [](int rows, const PlanOptions& options) {
     return make_plan(parse(fmt::format("graph g(x: f32[16, {}, 262144]) {{\n  y = sub(x, mean(x, axis=[0, 2], "
@@ -207,6 +208,8 @@ TEST(Estimates, PutFewLongRowsApartWhereThatIsFaster) {
         .groups.size();
   };
   PlanOptions options, wider;
+  EXPECT_EQ(kernels(64, options), 1U);
+  options.cost.grid_row_bytes = wider.cost.grid_row_bytes = 0;
   EXPECT_EQ(kernels(64, options), 2U);
   EXPECT_EQ(kernels(128, options), 1U);
   wider.cost.block_gb_s *= 2;
@@ -250,6 +253,7 @@ TEST(Estimates, CountTheSweepsThatKernelsTake) {
   const auto kernels = [](const char* y, bool shared) {
     PlanOptions options;
     options.cost.online = options.cost.moments = shared;
+    options.cost.grid_row_bytes = 0;
     return make_plan(parse(fmt::format("graph g(x: f32[16, 4194304]) {{\n  y = {}\n  return y\n}}\n", y)), options)
         .groups.size();
   };
@@ -269,14 +273,20 @@ TEST(Estimates, CountTheSweepsDownColumns) {
   EXPECT_EQ(kernels("logsumexp(x, axis=0)"), 1U);
 }
 
-// 4 MB rows: no cluster of blocks holds one, so that one block would read it twice; four hold one of 512 KB.
+// 67 MB rows: nothing holds one, so that one block would read it twice. All blocks hold eight of 4 MB, in groups that
+// meet; four of a cluster hold one of 512 KB.
 TEST(Estimates, CreditLongRowsWithTheBlocksThatReadThem) {
   const auto plan_of = [](int rows, int columns) {
     return make_plan(
         parse(fmt::format("graph g(x: f32[{}, {}]) {{\n  y = softmax(x)\n  return y\n}}\n", rows, columns)));
   };
   const CostModel cost;
-  EXPECT_GT(plan_of(8, 1 << 20).groups.size(), 1U);
+  EXPECT_GT(plan_of(8, 1 << 24).groups.size(), 1U);
+  const Plan meeting = plan_of(8, 1 << 20), odd = make_plan(parse("graph g(x: f32[999, 8, 1001]) {\n  y = sub(x, mean(x, "
+                                                                  "axis=[0, 2], keepdims=true))\n  return y\n}\n"));
+  ASSERT_EQ(meeting.groups.size(), 1U) << print(meeting);
+  EXPECT_NEAR(meeting.groups[0].estimate.memory_us, 2 * 8 * 4.194304e6 / 3e6 + 4 * cost.meeting_us, 0.1);
+  EXPECT_GT(odd.groups.size(), 1U) << "no vector divides the pieces of a row";
   const Plan clustered = plan_of(8, 1 << 17), short_rows = plan_of(4096, 1024);
   ASSERT_EQ(clustered.groups.size(), 1U) << print(clustered);
   EXPECT_NEAR(clustered.groups[0].estimate.memory_us, 2 * 8 * 0.524288e6 / (8 * 4 * cost.block_gb_s * 1e3), 0.1);

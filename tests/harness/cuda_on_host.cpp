@@ -95,15 +95,27 @@ void __ubsan_handle_type_mismatch_v1(const CheckedAccess* access, const void*) {
 }
 )";
 
+// Blocks that run as one: those of a cluster, or those that meet in memory.
+int as_one(const codegen::LaunchRule& launch) { return launch.cluster * launch.together; }
+
 std::string host_text(const codegen::Source& source) {
   std::string text = source.text;
   const bool hopper = uses_warpgroups(text);
   if (hopper) replace_hopper_instructions(text);
-  replace_tensor_instructions(text, source.launch.shared_bytes * source.launch.cluster);
+  replace_tensor_instructions(text, source.launch.shared_bytes * as_one(source.launch));
   replace(text, R"(asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));)", "y = host_f16_to_f32(x.bits);");
   replace(text, R"(asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));)", "y.bits = host_f32_to_f16(x);");
   replace_asm(text, "cvt.s32.s8", {"y = (signed char)x;"});
   replace_asm(text, "ld.global.", {"wide = *p;", "w = *p;", "w = *p;", "w = *p;", "w = *p;"});
+  if (const int together = source.launch.together; together > 1) {  // as one block, too
+    const std::string meeting = fmt::format("row_meeting<{}, {}> meeting", together, source.launch.block);
+    replace(text, meeting, fmt::format("row_meeting<1, {}> meeting", together * source.launch.block));
+    replace_asm(text, "ld.relaxed.gpu.global.u32", {"count = *counter;"});
+    replace_asm(text, "st.relaxed.gpu.global.u64", {"*(part(blockIdx.x % blocks) + i) = (u64)met << 32 | word[i];"});
+    replace_asm(text, "ld.relaxed.gpu.global.u64", {"both = *(part(block) + i);"});
+    replace(text, "meeting.begin(group >= half);", "");  // groups run one behind the other
+    replace(text, "group + half < groups ?", "false ?");
+  }
   if (const int cluster = source.launch.cluster; cluster > 1 && !hopper) {  // as one block
     replace_asm(text, "barrier.cluster.arrive", {"__syncthreads();"});
     replace_asm(text, "barrier.cluster.wait", {""});
@@ -113,7 +125,7 @@ std::string host_text(const codegen::Source& source) {
     replace_asm(text, "mapa.shared::cluster", {"there = place;"});
     replace_asm(text, "ld.shared::cluster", {";"});
   }
-  if (source.launch.cluster > 1 && !hopper) {  // and each block's memory is a part of one
+  if (as_one(source.launch) > 1 && !hopper) {  // and each block's memory is a part of one
     const auto [threads, bytes] = std::pair(source.launch.block, source.launch.shared_bytes);
     replace_all(text, "*)(shared", fmt::format("*)(shared + threadIdx.x / {} * {}", threads, bytes));
     replace_all(text, " + threadIdx.x *", fmt::format(" + threadIdx.x % {} *", threads));
@@ -130,7 +142,8 @@ std::string host_text(const codegen::Source& source) {
   return text;
 }
 
-constexpr int kResidentClusters = 2;  // of warpgroups: so few that each has several tiles
+constexpr int kResidentClusters =
+    2;  // of warpgroups, or groups that meet in memory: so few that each has several tiles
 
 // What a launch gives its functions.
 struct Arguments {
@@ -150,7 +163,7 @@ struct Arguments {
 class HostKernel final : public runtime::LoadedKernel {
  public:
   explicit HostKernel(const codegen::Source& source) : source_(source) {
-    if (hopper_) resident_blocks = kResidentClusters * source.launch.cluster;
+    if (hopper_ || source.launch.together > 1) resident_blocks = kResidentClusters * as_one(source.launch);
     std::string folder = (std::filesystem::temp_directory_path() / "tenon-cuda-on-host-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder");
     std::ofstream(folder + "/kernel.cpp") << host_text(source);
@@ -172,7 +185,7 @@ class HostKernel final : public runtime::LoadedKernel {
   void run(std::int64_t blocks, std::int64_t finish_blocks, const Arguments& arguments, std::uint64_t seed) const {
     static std::mutex one_at_a_time;  // blocks meet at a global barrier
     const std::lock_guard lock(one_at_a_time);
-    run(source_.entry, blocks, source_.launch.block, source_.launch.cluster, arguments, seed);
+    run(source_.entry, blocks, source_.launch.block, as_one(source_.launch), arguments, seed);
     if (!source_.finish_entry.empty())
       run(source_.finish_entry, finish_blocks, source_.finish.block, 1, arguments, seed);
     if (const int line = *symbol<const int*>("misaligned_line"); line != 0)
@@ -275,10 +288,14 @@ void CudaOnHost::run(const std::vector<void*>& pointers, const Bindings& binding
   arguments.take(maps);
   std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
   if (!source.finish_entry.empty()) arguments.pointers.push_back(scratch.data());
+  std::vector<std::uint64_t> zeroed(static_cast<std::size_t>(source.zeroed_bytes.evaluate(bindings)) / 8);
+  if (!zeroed.empty()) arguments.pointers.push_back(zeroed.data());
   std::int64_t blocks = source.launch.grid_x.evaluate(bindings);
   if (const std::int64_t most = kernel_->loaded.resident_blocks; source.launch.resident && most > 0)
-    blocks = std::min(blocks, most);
+    blocks = std::min(blocks, most / source.launch.together * source.launch.together);
   kernel_->loaded.run(blocks, source.finish.grid_x.evaluate(bindings), arguments, seed);
+  if (std::any_of(zeroed.begin(), zeroed.end(), [](std::uint64_t word) { return word != 0; }))
+    throw std::runtime_error("zeroed memory is not left as it was");
 }
 
 std::shared_ptr<const runtime::Backend> cuda_on_host_backend(bool warpgroups) {

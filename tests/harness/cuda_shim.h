@@ -43,6 +43,9 @@ inline Hopper* hopper = nullptr;
 inline void __syncthreads() { meet(); }
 inline void __syncwarp() { meet_warp(threadIdx.x); }
 
+inline unsigned atomicAdd(unsigned* place, unsigned x) { return __atomic_fetch_add(place, x, __ATOMIC_SEQ_CST); }
+inline unsigned atomicExch(unsigned* place, unsigned x) { return __atomic_exchange_n(place, x, __ATOMIC_SEQ_CST); }
+
 template <class T>
 T __shfl_xor_sync(unsigned, T value, int mask) {
   static_assert(sizeof(T) <= 8, "a shuffle moves up to 8 bytes");
