@@ -142,19 +142,19 @@ __device__ __forceinline__ T reduce_cluster(T x, Combine combine) {
 // part of a reduction, of up to 16 bytes, in one of two places by turns: who writes to a place again has met everyone in
 // between, so that all have read it. Each word lies beside the number of the meeting, 8 bytes that are stored at once:
 // who finds the number has the word, and no fence is needed. One thread of a block looks whether all have arrived: more
-// would take the L2 from those that still load. A second half of the groups begins when those of the first
-// have met for the first time, so that one moves elements while another waits: they are the second blocks of the
-// multiprocessors. All of it is 0 before the first meeting and when all have left.
+// would take the L2 from those that still load. The second half of the teams, which are the later blocks of the
+// multiprocessors, begins when those of the first have met once, so that one moves elements while another waits. All
+// of the state is 0 before the first meeting and when all have left.
 struct meeting_state {
-  u32 begun;    // the group may begin
+  u32 begun;    // the team may begin
   u32 arrived;  // blocks, at all meetings
   u32 left;
 };
 template <int blocks, int threads>
 struct row_meeting {
   static constexpr int kWords = 4;  // of a part
-  meeting_state* state;             // of the group; its parts lie behind it
-  meeting_state* after;             // of the group that begins later; null where there is none
+  meeting_state* state;             // of the team; its parts lie behind it
+  meeting_state* after;             // of the team that begins later; null where there is none
   u32 met = 0;
 
   __device__ __forceinline__ u64* part(int block) const {

@@ -62,14 +62,14 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
 std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                                int cluster, int threads, int blocks, int grid = 1);
 /// `chosen`, where several sweeps go over its rows, with rows in the shared memory of blocks that meet in memory, of
-/// which a multiprocessor runs `resident`. Groups of blocks have rows of their own, in as many turns as the fewest
+/// which a multiprocessor runs `resident`. Teams of blocks have rows of their own, in as many turns as the fewest
 /// blocks a row would take, and then as many blocks a row as there are.
 std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                       int resident);
 /// `chosen`, where several sweeps go over its rows, with rows in shared memory instead: of as few blocks as a row fits,
 /// small ones that leave room for a second row on a multiprocessor, which loads while the first is worked on, or one
 /// large one; of more where there are too few rows for all multiprocessors; of all that run at once where no cluster
-/// holds a row, in groups. Where registers hold the rows, only what
+/// holds a row. Where registers hold the rows, only what
 /// leaves that room.
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen);
 /// Rows that a block of `threads` takes as one run, `lanes` a row, where it can (codegen/schedule/reduce_staged.cpp).

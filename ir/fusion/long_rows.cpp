@@ -58,8 +58,9 @@ bool lies_in_vectors(const Context& context, const Cluster& cluster) {
 struct Reading {
   double rows = 1, again = 0;  // bytes of all rows
   bool held = true;
-  double reach = 0;  // GB/s of all blocks
-  double waits = 0;  // for each other, of blocks of a grid that hold the rows; in units of CostModel::meeting_us
+  double reach = 0;   // GB/s of all blocks
+  double shared = 0;  // bytes that all rows share, and that every turn of a grid's teams reads
+  double waits = 0;   // for each other, of blocks of a grid that hold the rows; in units of CostModel::meeting_us
 };
 
 Reading reading_of(const Context& context, const Cluster& cluster) {
@@ -85,10 +86,17 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
   const double at_once = std::floor(cost.grid_row_bytes * reading.rows / reading.again);
   if (reading.held || at_once < 1 || !lies_in_vectors(context, cluster)) return reading;
   reading.held = true;
-  // One group of blocks loads, waits and stores in turns; several do so beside each other, but at the begin and the
+  // One team of blocks loads, waits and stores in turns; several do so beside each other, but at the beginning and the
   // end.
   const double turns = std::ceil(reading.rows / at_once);
   reading.waits = at_once < 2 ? 4 * turns : 3 + turns;
+  const std::uint32_t kept = axis_bits(cluster.domain, 0, cluster.domain.kept);
+  for (const Read* read : row_reads(cluster))
+    if (std::all_of(read->layouts.begin(), read->layouts.end(),
+                    [&](const Layout& layout) { return (depends_of(layout) & kept) == 0; }))
+      reading.shared += bytes_of(context, cluster, *read);
+  if (reading.shared <= cost.l2_bytes) reading.shared = 0;  // the L2 has it
+  reading.shared *= turns - 1;
   reading.reach = cost.bandwidth_gb_s;
   return reading;
 }
@@ -116,7 +124,7 @@ double rows_us(const Context& context, const Cluster& cluster, double bytes) {
   const CostModel& cost = context.options.cost;
   const Reading reading = reading_of(context, cluster);
   const double us = bytes_us(bytes, std::min(cost.bandwidth_gb_s, reading.reach));
-  if (reading.held) return us + reading.waits * cost.meeting_us;
+  if (reading.held) return us + reading.waits * cost.meeting_us + bytes_us(reading.shared, cost.bandwidth_gb_s);
   const double from = reading.again <= cost.l2_bytes ? cost.l2_bandwidth_gb_s : cost.bandwidth_gb_s;
   return us + bytes_us(reading.again * sweeps_again(cluster), std::min(from, reading.reach));
 }

@@ -252,7 +252,7 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
   }
 }
 
-// Here two groups walk over five rows, each as one block: that blocks meet is what a GPU shows (tests/gpu).
+// Here two teams walk over five rows, each as one block: that blocks meet is what a GPU shows (tests/gpu).
 TEST(CudaReduceNumerics, BlocksOfAGridShareARow) {
   const auto of_three = [](Kernel& kernel) {
     ReduceSchedule& schedule = by_blocks(kernel);
@@ -274,7 +274,7 @@ TEST(CudaReduceNumerics, BlocksOfAGridShareARow) {
       "graph g(x: f32[12, 5, 40], w: f32[5]) {\n"
       "  d = sub(x, mean(x, axis=[0, 2], keepdims=true))\n"
       "  y = mul(d, reshape(w, shape=[5, 1]))\n  return y\n}",
-      {{"m", 12}}, of_three);
+      {}, of_three);
 }
 
 // The rows of a block as one run, of `lanes` each, held or read again.

@@ -161,7 +161,7 @@ TEST(CudaReduce, BlocksOfTheGridMeetInMemory) {
   const Source source = emit_cuda(kernel, target);
   test::expect_compiles_for(source, {"sm_80", "sm_90a", "sm_120"});
   test::expect_lines(source.text, {"__launch_bounds__(320, 3)", "u8* zeroed", "row_meeting<27, 320> meeting{",
-                                   "for (u32 row = group; row < n0; row += groups) {",
+                                   "for (u32 row = team; row < n0; row += teams) {",
                                    "const int member = blockIdx.x % 27 * 320 + threadIdx.x;", "wait_copies<3>();",
                                    "wait_copies<0>();", "= meeting.reduce(a1, ", "meeting.leave();"});
   EXPECT_EQ(source.launch.together, 27);

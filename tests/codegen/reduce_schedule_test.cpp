@@ -88,9 +88,8 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen("x: bf16[16, 262144]) { y = softmax(x)"),
             "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4")
       << "few bytes";
-  EXPECT_EQ(
-      chosen("x: f64[64, 65536]) { y = softmax(x)"),
-      "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 least_blocks=3");
+  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"),
+            "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 least_blocks=3");
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {

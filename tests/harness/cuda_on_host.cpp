@@ -113,8 +113,8 @@ std::string host_text(const codegen::Source& source) {
     replace_asm(text, "ld.relaxed.gpu.global.u32", {"count = *counter;"});
     replace_asm(text, "st.relaxed.gpu.global.u64", {"*(part(blockIdx.x % blocks) + i) = (u64)met << 32 | word[i];"});
     replace_asm(text, "ld.relaxed.gpu.global.u64", {"both = *(part(block) + i);"});
-    replace(text, "meeting.begin(group >= half);", "");  // groups run one behind the other
-    replace(text, "group + half < groups ?", "false ?");
+    replace(text, "meeting.begin(team >= half);", "");  // teams run one behind the other
+    replace(text, "team + half < teams ?", "false ?");
   }
   if (const int cluster = source.launch.cluster; cluster > 1 && !hopper) {  // as one block
     replace_asm(text, "barrier.cluster.arrive", {"__syncthreads();"});
@@ -142,8 +142,7 @@ std::string host_text(const codegen::Source& source) {
   return text;
 }
 
-constexpr int kResidentClusters =
-    2;  // of warpgroups, or groups that meet in memory: so few that each has several tiles
+constexpr int kResidentClusters = 2;  // of warpgroups, or teams that meet in memory: so few that each has several tiles
 
 // What a launch gives its functions.
 struct Arguments {

@@ -58,7 +58,7 @@ Source ReduceEmitter::emit() {
   if (peeled_ != nullptr) emit_edge_loads();
   for (std::size_t sweep = 0; sweep < rows_.rounds.sweeps.size(); ++sweep) emit_sweep(sweep);
   LaunchRule launch;
-  launch.grid_x = grid > 1 ? groups_of_grid(rows_, target_) * Dim(grid)
+  launch.grid_x = grid > 1 ? teams_of_grid(rows_, target_) * Dim(grid)
                            : blocks_of(rows_.count, team_.rows) * Dim(parts_of(schedule_) * schedule_.team.cluster);
   launch.cluster = schedule_.team.cluster;
   launch.together = grid;

@@ -23,7 +23,7 @@ std::string partials(const Rows& rows, std::size_t slot, const std::string& type
 
 constexpr int kFinishingThreads = 256;  // of a block
 
-// Of what a group of blocks meets by: a line of the L2, and two places for each block's part (row_meeting).
+// Of what a team of blocks meets by: a line of the L2, and two places for each block's part (row_meeting).
 std::int64_t state_bytes(const ReduceSchedule& schedule) {
   constexpr std::int64_t kLine = 128, kPart = 2 * kPartialBytes;  // a word lies beside the meeting's number
   return kLine + 2 * kPart * schedule.team.grid;
@@ -102,26 +102,26 @@ bool whole_blocks(const Rows& rows, const Team& team) {
   return team.rows == 1 || (rows.count.is_constant() && rows.count.constant() % team.rows == 0);
 }
 
-Dim groups_of_grid(const Rows& rows, const Target& target) {
+Dim teams_of_grid(const Rows& rows, const Target& target) {
   const ReduceSchedule& schedule = rows.schedule;
   const int most = std::max(1, schedule.occupancy.least * target.multiprocessors / schedule.team.grid);
   return rows.count.is_constant() ? Dim(std::min<std::int64_t>(rows.count.constant(), most)) : rows.count;
 }
 
 Dim meeting_bytes(const Rows& rows, const Target& target) {
-  return groups_of_grid(rows, target) * Dim(state_bytes(rows.schedule));
+  return teams_of_grid(rows, target) * Dim(state_bytes(rows.schedule));
 }
 
 void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team) {
   const int grid = rows.schedule.team.grid;
-  out.line(fmt::format("const u32 group = blockIdx.x / {0}, groups = gridDim.x / {0}, half = (groups + 1) / 2;", grid));
+  out.line(fmt::format("const u32 team = blockIdx.x / {0}, teams = gridDim.x / {0}, half = (teams + 1) / 2;", grid));
   const auto state = [&](const char* number) {
     return fmt::format("(meeting_state*)(zeroed + {} * {})", number, state_bytes(rows.schedule));
   };
-  out.line(fmt::format("row_meeting<{}, {}> meeting{{{}, group + half < groups ? {} : nullptr}};", grid,
-                       rows.schedule.team.threads, state("group"), state("(group + half)")));
-  out.line("meeting.begin(group >= half);");
-  out.open(fmt::format("for ({0} row = group; row < {1}; row += groups) {{", unsigned_index_type(rows.kernel),
+  out.line(fmt::format("row_meeting<{}, {}> meeting{{{}, team + half < teams ? {} : nullptr}};", grid,
+                       rows.schedule.team.threads, state("team"), state("(team + half)")));
+  out.line("meeting.begin(team >= half);");
+  out.open(fmt::format("for ({0} row = team; row < {1}; row += teams) {{", unsigned_index_type(rows.kernel),
                        dim_text(rows.count, rows.names)));
   decode_axes(out, rows.kernel, 0, rows.kept, "row");
   out.line(fmt::format("const {} member = {};", index_type(rows.kernel), team.member));
