@@ -59,6 +59,13 @@ TEST(CudaReduceNumerics, ReductionsAlongColumns) {
   test::expect_compiles_everywhere(run.source);
 }
 
+// A product with a vector has axes b0, b1, ..: no value is called so.
+TEST(CudaReduceNumerics, ColumnsOfAProductWithManyBatches) {
+  expect_right(
+      "graph g(x: f32[31, 17, 1, 2, 1, 1], w: f32[1, 17, 1]) {\n"
+      "  y = matmul(transpose(x, perm=[4, 5, 2, 0, 3, 1]), w)\n  return y\n}");
+}
+
 TEST(CudaReduceNumerics, ColumnsThatAreReadAgainStayInRegisters) {
   const std::string norm =  // of two axes, with operands of columns, of rows and of elements behind an edge
       "graph g(x: bf16[20, 7, 66], r: bf16[19, 7, 66], w: bf16[66], v: bf16[7, 1]) {\n"

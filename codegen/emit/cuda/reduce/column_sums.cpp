@@ -152,9 +152,9 @@ std::string ColumnSums::combined(const std::string& value, const std::string& fu
 std::string ColumnSums::collected(InstrId id) {
   if (members_ == 1) return fmt::format("a{}", id);
   const Combination how = combination(rows_.kernel, id);
-  out_.line(fmt::format("const pack<{}, {}> b{} = {};", how.type, vector_, id,
+  out_.line(fmt::format("const pack<{}, {}> all{} = {};", how.type, vector_, id,
                         combined(fmt::format("a{}", id), how.function)));
-  return fmt::format("b{}", id);
+  return fmt::format("all{}", id);
 }
 
 std::string ColumnSums::collected_online() {
@@ -162,12 +162,12 @@ std::string ColumnSums::collected_online() {
   const std::string sum = fmt::format("a{}", online.sum);
   if (members_ == 1) return sum;
   out_.unrolled("j", vector_);
-  emit_shift(fmt::format("b{}", online.maximum));
+  emit_shift(fmt::format("all{}", online.maximum));
   out_.line(fmt::format("a{0}[j] = rescaled(a{0}[j], shift{0}[j], v{1});", online.sum, online.shift));
   out_.close();
   const Combination how = combination(rows_.kernel, online.sum);
-  out_.line(fmt::format("const pack<{}, {}> b{} = {};", how.type, vector_, online.sum, combined(sum, how.function)));
-  return fmt::format("b{}", online.sum);
+  out_.line(fmt::format("const pack<{}, {}> all{} = {};", how.type, vector_, online.sum, combined(sum, how.function)));
+  return fmt::format("all{}", online.sum);
 }
 
 void ColumnSums::emit_parts(const std::string& condition, const std::string& row) {
