@@ -43,9 +43,8 @@ bool may_keep_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
   const PersistentBlocks* persistent = persistent_blocks(schedule);
   const bool apart = persistent != nullptr && persistent->stages > 0 && !persistent->bulk;
   const bool held = schedule.staged || (schedule.vector > 1 && holds_rows(schedule));
-  return held && schedule.team.mapping != RowMapping::column && schedule.team.cluster == 1 &&
-         schedule.team.grid == 1 && !apart && !alone &&
-         stores_elements(kernel) && !loads_read_once(kernel).empty();
+  return held && schedule.team.mapping != RowMapping::column && schedule.team.cluster == 1 && schedule.team.grid == 1 &&
+         !apart && !alone && stores_elements(kernel) && !loads_read_once(kernel).empty();
 }
 
 std::vector<InstrId> streamed_loads(const Kernel& kernel, const ReduceSchedule& schedule) {

@@ -15,11 +15,13 @@ constexpr int kLeastRegisters = 40;          // of a thread
 constexpr int kMostBlocks = 8;               // on every multiprocessor
 
 // Static shared memory of a block, at most: each reduction has a buffer of its own, with a place for each warp and one
-// for the cluster.
+// for the cluster, or for each of the warps that read what the blocks of a grid leave (row_meeting), and their last
+// one.
 std::int64_t own_bytes(const Kernel& kernel, const ReduceSchedule& schedule) {
   const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
                                         [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
-  return reductions * kWidestPartial * (schedule.team.threads / 32 + 1);
+  constexpr int kReaders = 6;
+  return reductions * kWidestPartial * (schedule.team.threads / 32 + (schedule.team.grid > 1 ? kReaders : 1));
 }
 
 }  // namespace

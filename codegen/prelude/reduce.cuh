@@ -175,10 +175,10 @@ struct row_meeting {
     if (threadIdx.x == 0) wait(&state->begun, 1);
     __syncthreads();
   }
-  // In a fixed order of the blocks; every thread gets the result.
-  template <class T, class Combine>
-  __device__ __forceinline__ T reduce(T x, Combine combine) {
-    constexpr int words = (sizeof(T) + 3) / 4;
+  // In a fixed order of the blocks; every thread gets the results. Several reductions share the meeting.
+  template <class T, int N, class Combine>
+  __device__ __forceinline__ pack<T, N> reduce(pack<T, N> x, Combine combine) {
+    constexpr int each = (sizeof(T) + 3) / 4, words = N * each;
     constexpr int readers = blocks < 2     ? 1
                             : blocks < 4   ? 2
                             : blocks < 8   ? 4
@@ -187,11 +187,18 @@ struct row_meeting {
                             : blocks < 64  ? 32
                             : blocks < 128 ? 64
                                            : 128;
+    constexpr int turns = (blocks + readers - 1) / readers, warps = readers / 32 + 1;
+    __shared__ T of_warps[N][threads / 32], of_readers[N][warps];
     ++met;
-    x = reduce_block<threads>(x, combine);
+#pragma unroll
+    for (int j = 0; j < N; ++j) leave_warps(of_warps[j], x[j], combine);
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < N; ++j) x[j] = combine_warps<threads / 32>(of_warps[j], combine);
     u32 word[words] = {};
     if (threadIdx.x == 0) {
-      memcpy(word, &x, sizeof(T));
+#pragma unroll
+      for (int j = 0; j < N; ++j) memcpy(word + j * each, &x[j], sizeof(T));
 #pragma unroll
       for (int i = 0; i < words; ++i)
         asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(part(blockIdx.x % blocks) + i),
@@ -202,7 +209,6 @@ struct row_meeting {
       if (met == 1 && after != nullptr && blockIdx.x % blocks == 0) atomicExch(&after->begun, 1);
     }
     __syncthreads();
-    constexpr int turns = (blocks + readers - 1) / readers;
     const int reader = threadIdx.x % readers;
     if (readers <= 32 || threadIdx.x < readers) {
       u64 both[turns][words];
@@ -218,19 +224,30 @@ struct row_meeting {
           while (both[turn][i] >> 32 != met) both[turn][i] = word_of(turn * readers + reader, i);
           word[i] = (u32)both[turn][i];
         }
-        T its;
-        memcpy(&its, word, sizeof(T));
-        x = turn == 0 ? its : combine(x, its);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+          T its;
+          memcpy(&its, word + j * each, sizeof(T));
+          x[j] = turn == 0 ? its : combine(x[j], its);
+        }
       }
     }
     if constexpr (readers <= 32) {
-      return reduce_lanes<readers>(x, combine);
+#pragma unroll
+      for (int j = 0; j < N; ++j) x[j] = reduce_lanes<readers>(x[j], combine);
     } else {
-      __shared__ T of_warps[readers / 32];
-      if (threadIdx.x < readers) leave_warps(of_warps, x, combine);
+      if (threadIdx.x < readers)
+#pragma unroll
+        for (int j = 0; j < N; ++j) leave_warps(of_readers[j], x[j], combine);
       __syncthreads();
-      return combine_warps<readers / 32>(of_warps, combine);
+#pragma unroll
+      for (int j = 0; j < N; ++j) x[j] = combine_warps<readers / 32>(of_readers[j], combine);
     }
+    return x;
+  }
+  template <class T, class Combine>
+  __device__ __forceinline__ T reduce(T x, Combine combine) {
+    return reduce(pack<T, 1>{{x}}, combine)[0];
   }
   // Behind the last row.
   __device__ __forceinline__ void leave() {

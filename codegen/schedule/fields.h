@@ -87,6 +87,7 @@ void fields(F& f, InShared& s) {
   field(f, "elements", s, &InShared::elements);
   field(f, "shared", s, &InShared::shared);
   field(f, "shared_unroll", s, &InShared::unroll);
+  field(f, "moments", s, &InShared::moments);
 }
 
 template <typename F>

@@ -184,7 +184,10 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
   const std::int64_t teams = all / ((shape.length + of_block - 1) / of_block);
   const std::int64_t turns = (shape.rows + teams - 1) / teams;
   const std::int64_t grid = all / ((shape.rows + turns - 1) / turns);
-  return in_shared_memory(kernel, target, chosen, 1, threads, resident, static_cast<int>(grid));
+  auto by_teams = in_shared_memory(kernel, target, chosen, 1, threads, resident, static_cast<int>(grid));
+  if (by_teams)  // they meet once for both
+    std::get<InShared>(by_teams->keep).moments = target.may.moments && find_moments(kernel).has_value();
+  return by_teams;
 }
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {

@@ -142,7 +142,8 @@ bool is_online(const ReduceSchedule& schedule) {
 
 bool has_moments(const ReduceSchedule& schedule) {
   const auto* reread = std::get_if<Reread>(&schedule.keep);
-  return reread != nullptr && reread->moments;
+  const auto* shared = std::get_if<InShared>(&schedule.keep);
+  return (reread != nullptr && reread->moments) || (shared != nullptr && shared->moments);
 }
 
 SharedSweeps shared_of(const ReduceSchedule& schedule) {

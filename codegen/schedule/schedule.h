@@ -99,9 +99,10 @@ struct InRegisters {
 };
 /// CUDA, block: in shared memory, and in registers what does not fit.
 struct InShared {
-  int elements = 0;  ///< capacity of a thread
-  int shared = 0;    ///< of those, what lies in shared memory
-  int unroll = 2;    ///< steps of the loop over what lies in shared memory
+  int elements = 0;      ///< capacity of a thread
+  int shared = 0;        ///< of those, what lies in shared memory
+  int unroll = 2;        ///< steps of the loop over what lies in shared memory
+  bool moments = false;  ///< a mean and the squares around it are summed in one sweep, each thread around its own mean
 
   bool operator==(const InShared&) const = default;
 };

@@ -157,6 +157,7 @@ Reason verify_kept(const ReduceSchedule& schedule, const Kernel& kernel, const T
     if (shared->shared <= 0 || shared->shared % schedule.vector != 0 || shared->shared > shared->elements)
       return "what lies in shared memory is whole vectors of the row";
     if (shared->unroll < 1 || shared->unroll > kMostUnrolled) return "a loop takes 1 to 16 steps at once";
+    if (shared->moments && !find_moments(kernel)) return "no mean and squares of a row share a sweep";
     if (shared_loads(kernel, schedule).empty()) return "shared memory holds rows of whole vectors of loads alone";
     const int resident = resident_blocks(kernel, schedule, target);
     if (resident < 1) return "the row exceeds the shared memory of a block";

@@ -261,12 +261,15 @@ TEST(CudaReduceNumerics, BlocksOfAClusterShareARow) {
 
 // Here two teams walk over five rows, each as one block: that blocks meet is what a GPU shows (tests/gpu).
 TEST(CudaReduceNumerics, BlocksOfAGridShareARow) {
-  const auto of_three = [](Kernel& kernel) {
-    ReduceSchedule& schedule = by_blocks(kernel);
-    schedule.team.grid = 3;
-    schedule.occupancy.least = 1;
-    schedule.keep = InShared{24, 8};
+  const auto of_blocks = [](bool moments) {
+    return [moments](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team.grid = 3;
+      schedule.occupancy.least = 1;
+      schedule.keep = InShared{.elements = 24, .shared = 8, .moments = moments};
+    };
   };
+  const auto of_three = of_blocks(false);
   for (const char* columns : {"1024", "1999"})
     for (const char* dtype : {"f32", "bf16", "f64"}) {
       const std::string shape = fmt::format("{}[5, {}]", dtype, columns);
@@ -276,12 +279,25 @@ TEST(CudaReduceNumerics, BlocksOfAGridShareARow) {
       EXPECT_TRUE(run.source.launch.resident);
       test::expect_compiles_for(run.source, {"sm_80", "sm_90a", "sm_120"});
       expect_right("graph g(x: " + shape + ") { y = layer_norm(x); return y }", {}, of_three);
+      if (dtype != std::string("f64"))
+        expect_right("graph g(x: " + shape + ") { y = layer_norm(x); a = max(x, axis=1); return y, a }", {},
+                     of_blocks(true));
     }
   expect_right(
       "graph g(x: f32[12, 5, 40], w: f32[5]) {\n"
       "  d = sub(x, mean(x, axis=[0, 2], keepdims=true))\n"
       "  y = mul(d, reshape(w, shape=[5, 1]))\n  return y\n}",
       {}, of_three);
+}
+
+// 3 * 32 threads, of which some have nothing of a row of 300.
+TEST(CudaReduceNumerics, ThreadsOfAGridMayHaveNothingOfARow) {
+  expect_right("graph g(x: f32[4, 300]) { y = layer_norm(add(x, 1000)); return y }", {}, [](Kernel& kernel) {
+    ReduceSchedule& schedule = by_blocks(kernel);
+    schedule.team.grid = 3;
+    schedule.occupancy.least = 1;
+    schedule.keep = InShared{.elements = 4, .shared = 4, .moments = true};
+  });
 }
 
 // The rows of a block as one run, of `lanes` each, held or read again.

@@ -282,8 +282,9 @@ TEST(Estimates, CreditLongRowsWithTheBlocksThatReadThem) {
   };
   const CostModel cost;
   EXPECT_GT(plan_of(8, 1 << 24).groups.size(), 1U);
-  const Plan meeting = plan_of(8, 1 << 20), odd = make_plan(parse("graph g(x: f32[999, 8, 1001]) {\n  y = sub(x, mean(x, "
-                                                                  "axis=[0, 2], keepdims=true))\n  return y\n}\n"));
+  const Plan meeting = plan_of(8, 1 << 20),
+             odd = make_plan(parse("graph g(x: f32[999, 8, 1001]) {\n  y = sub(x, mean(x, "
+                                   "axis=[0, 2], keepdims=true))\n  return y\n}\n"));
   ASSERT_EQ(meeting.groups.size(), 1U) << print(meeting);
   EXPECT_NEAR(meeting.groups[0].estimate.memory_us, 2 * 8 * 4.194304e6 / 3e6 + 4 * cost.meeting_us, 0.1);
   EXPECT_GT(odd.groups.size(), 1U) << "no vector divides the pieces of a row";

@@ -24,6 +24,7 @@ TEST(AssumedCost, FollowsTheFactsOfTheDevice) {
   EXPECT_NEAR(a100.bandwidth_gb_s, 1826, 1);  // of 2,039, as an H100 reaches 3,000 of 3,350
   EXPECT_EQ(a100.threads, 108 * 2048);
   EXPECT_EQ(a100.outer_blocks, 2 * 108);
+  EXPECT_LT(a100.grid_row_bytes, h100.grid_row_bytes);
   EXPECT_EQ(a100.row_blocks, 1);  // no clusters
   EXPECT_LT(a100.row_block_bytes, h100.row_block_bytes);
   EXPECT_LT(a100.tensor_tflops, h100.tensor_tflops / 2);
@@ -61,11 +62,14 @@ TEST(AssumedCost, ProductsArePricedOnLanesWhereTensorCoresDoNotTakeThem) {
   EXPECT_EQ(of_product("f32", ", tf32=true", "sm_80").tensor_flops, 2 * kFlops);
 }
 
-// A row of 600 KB fits the four blocks of a cluster on an H100; an A100 has none, and reads it twice.
+// A row of 600 KB fits the four blocks of a cluster on an H100; an A100 has none, and reads it twice where blocks of the
+// grid may not hold it.
 TEST(AssumedCost, APlanForAnA100IsNotMadeWithAnH100sNumbers) {
   const auto memory_us = [](const std::string& arch) {
     ir::PlanOptions options;
-    options.cost = assumed_cost_model(cuda_target(arch));
+    codegen::Target target = cuda_target(arch);
+    target.may.grid_rows = false;
+    options.cost = assumed_cost_model(target);
     const ir::Plan plan =
         ir::make_plan(ir::parse("graph g(x: f32[4096, 150000]) {\n  y = softmax(x)\n  return y\n}\n"), options);
     double us = 0;

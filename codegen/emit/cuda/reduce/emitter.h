@@ -56,7 +56,8 @@ class ReduceEmitter {
   // of x², are those of all tiles so far, in double.
   void declare_moments(const Moments& moments);
   void count_points(const Moments& moments);
-  // The tile's mean has the name of the mean, while a loop goes over the elements again.
+  // The tile's mean has the name of the mean, while a loop goes over the elements again. Of a row in shared memory all
+  // that a thread has is one tile.
   void emit_tile_moments(const Moments& moments, const Points& first);
   void emit_edge_moments(const Moments& moments);
   void add_tile(const Moments& moments);
@@ -117,7 +118,8 @@ class ReduceEmitter {
   // The row's elements that go to shared memory, on their way; the first sweep over them waits for each part.
   void copy_row();
   void emit_copies(const char* function, const std::vector<InstrId>& loads, const std::string& place);
-  void emit_shared_points(Points points);
+  // `counted`: n<squares> counts the elements.
+  void emit_shared_points(Points points, const Moments* counted = nullptr);
 
   // ---- rows as runs in shared memory (staged.cpp) ----
 

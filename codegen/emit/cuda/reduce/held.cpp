@@ -103,7 +103,7 @@ void ReduceEmitter::emit_copies(const char* function, const std::vector<InstrId>
                           address(kernel_, kernel_.instr(id).access, rows_.names)));
 }
 
-void ReduceEmitter::emit_shared_points(Points points) {
+void ReduceEmitter::emit_shared_points(Points points, const Moments* counted) {
   points.registers.held.clear();
   points.shared = {.loads = shared_, .place = shared_place()};
   const int parts = copies_arrived_ ? 1 : walk_.parts_of_shared();
@@ -111,6 +111,7 @@ void ReduceEmitter::emit_shared_points(Points points) {
     if (!copies_arrived_) out_.line(fmt::format("wait_copies<{}>();", parts - 1 - part));
     const int opened = copies_arrived_ ? walk_.open_shared() : walk_.open_shared_part(part);
     emit_points(out_, kernel_, points);
+    if (counted != nullptr) count_points(*counted);
     walk_.close(opened);
   }
   copies_arrived_ = true;

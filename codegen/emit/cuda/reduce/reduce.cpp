@@ -141,7 +141,12 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (sweep.moments) out_.line(fmt::format("int n{} = 0;", sweep.moments->squares));
     emit_loads(points.registers.held);
   }
-  if (!shared_.empty()) emit_shared_points(points);
+  const bool own_moments = sweep.moments && !shared_.empty();
+  if (own_moments) {
+    out_.open("{");
+    out_.line(fmt::format("int n{} = 0;", sweep.moments->squares));
+  }
+  if (!shared_.empty()) emit_shared_points(points, own_moments ? &*sweep.moments : nullptr);
   if (shared_.empty() || walk_.chunks() > 0) {
     Points first = points;
     const std::vector<InstrId> kept = lanes_.vector > 1 ? kept_online(kernel_, sweep) : std::vector<InstrId>{};
@@ -157,7 +162,11 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (again) walk_.close(opened);
     if (sweep.online) emit_online_points(*sweep.online, first, kept, again);
     if (!again) walk_.close(opened);
-    if (sweep.moments) emit_tile_moments(*sweep.moments, points);
+    if (sweep.moments && !own_moments) emit_tile_moments(*sweep.moments, points);
+  }
+  if (own_moments) {
+    emit_tile_moments(*sweep.moments, points);
+    out_.close();
   }
   if (walk_.tiled()) out_.close();
   if (blocks) {

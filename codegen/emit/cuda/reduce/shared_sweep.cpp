@@ -70,11 +70,16 @@ void ReduceEmitter::emit_tile_moments(const Moments& moments, const Points& firs
   points.stores.clear();
   points.accumulators.reduces = {moments.squares};
   out_.open("{");
-  out_.line(fmt::format("const float v{} = a{} / n{};", moments.mean, moments.sum, moments.squares), "of the tile");
+  std::string count = fmt::format("n{}", moments.squares);
+  if (!shared_.empty()) count = fmt::format("({0} > 0 ? {0} : 1)", count);  // a thread may have none of the row
+  out_.line(fmt::format("const float v{} = a{} / {};", moments.mean, moments.sum, count), "of the tile");
   out_.line(fmt::format("float a{} = 0;", moments.squares));
-  const int opened = walk_.open_elements();
-  emit_points(out_, kernel_, points);
-  walk_.close(opened);
+  if (!shared_.empty()) emit_shared_points(points);
+  if (walk_.chunks() > 0) {
+    const int opened = walk_.open_elements();
+    emit_points(out_, kernel_, points);
+    walk_.close(opened);
+  }
   out_.line(
       fmt::format("t{0} += squares_around_zero(a{0}, a{1}, v{2}, n{0});", moments.squares, moments.sum, moments.mean));
   add_tile(moments);
@@ -93,8 +98,14 @@ void ReduceEmitter::add_tile(const Moments& moments) {
 
 void ReduceEmitter::emit_moments_result(const Sweep& sweep) {
   const Moments& moments = *sweep.moments;
-  for (const InstrId id : {moments.sum, moments.squares})
-    out_.line(fmt::format("const double p{} = {};", id, collected_double(team_, fmt::format("t{}", id))));
+  if (schedule_.team.grid > 1) {
+    out_.line(fmt::format("const pack<double, 2> both = meeting.reduce(pack<double, 2>{{{{t{}, t{}}}}}, {});",
+                          moments.sum, moments.squares, kAddDoubles));
+    out_.line(fmt::format("const double p{} = both[0], p{} = both[1];", moments.sum, moments.squares));
+  } else {
+    for (const InstrId id : {moments.sum, moments.squares})
+      out_.line(fmt::format("const double p{} = {};", id, collected_double(team_, fmt::format("t{}", id))));
+  }
   if (parts_of(schedule_) == 1) return emit_moments(out_, rows_, moments, "p");
   save_part(slot_of_sum(sweep), "double", fmt::format("p{}", moments.sum));
   save_part(slot_of_squares(sweep), "double", fmt::format("p{}", moments.squares));
