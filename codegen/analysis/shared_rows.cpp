@@ -45,9 +45,15 @@ std::vector<InstrId> shared_loads(const Kernel& kernel, const ReduceSchedule& sc
   const bool draws = std::any_of(kernel.body.begin(), kernel.body.end(),
                                  [](const Instr& instr) { return instr.kind == InstrKind::random; });
   if (computed && draws) return {};  // to draw again takes longer than to read again
+  std::size_t kept = 0;
+  while (kept < kernel.axes.size() && !kernel.axes[kept].reduced) ++kept;
   for (const Held& held : held_loads(kernel, rounds)) {
-    if (!whole_vectors(kernel, schedule, held.value)) return {};
-    loads.push_back(held.value);
+    // Teams of the grid read what all rows share again, where it lies otherwise than rows do: nothing else holds them.
+    const bool of_all_rows = kept > 0 && (kernel.instr(held.value).depends & ((std::uint64_t{1} << kept) - 1)) == 0;
+    if (whole_vectors(kernel, schedule, held.value))
+      loads.push_back(held.value);
+    else if (schedule.team.grid == 1 || !of_all_rows)
+      return {};
   }
   return loads;
 }

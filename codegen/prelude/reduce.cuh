@@ -179,15 +179,17 @@ struct row_meeting {
   template <class T, int N, class Combine>
   __device__ __forceinline__ pack<T, N> reduce(pack<T, N> x, Combine combine) {
     constexpr int each = (sizeof(T) + 3) / 4, words = N * each;
-    constexpr int readers = blocks < 2     ? 1
-                            : blocks < 4   ? 2
-                            : blocks < 8   ? 4
-                            : blocks < 16  ? 8
-                            : blocks < 32  ? 16
-                            : blocks < 64  ? 32
-                            : blocks < 128 ? 64
-                                           : 128;
-    constexpr int turns = (blocks + readers - 1) / readers, warps = readers / 32 + 1;
+    constexpr int some = blocks < 2     ? 1
+                         : blocks < 4  ? 2
+                         : blocks < 8  ? 4
+                         : blocks < 16 ? 8
+                         : blocks < 32 ? 16
+                         : blocks < 64 ? 32
+                         : blocks < 128 ? 64
+                                        : 128;
+    constexpr int most = threads < 64 ? 32 : threads < 128 ? 64 : 128;
+    constexpr int readers = some < most ? some : most, lanes = readers < 32 ? readers : 32;
+    constexpr int turns = (blocks + readers - 1) / readers, warps = (readers + 31) / 32;
     __shared__ T of_warps[N][threads / 32], of_readers[N][warps];
     ++met;
 #pragma unroll
@@ -209,8 +211,8 @@ struct row_meeting {
       if (met == 1 && after != nullptr && blockIdx.x % blocks == 0) atomicExch(&after->begun, 1);
     }
     __syncthreads();
-    const int reader = threadIdx.x % readers;
-    if (readers <= 32 || threadIdx.x < readers) {
+    if (threadIdx.x < 32 * warps) {  // few threads, as above
+      const int reader = threadIdx.x % readers;
       u64 both[turns][words];
 #pragma unroll
       for (int turn = 0; turn < turns; ++turn)
@@ -231,18 +233,15 @@ struct row_meeting {
           x[j] = turn == 0 ? its : combine(x[j], its);
         }
       }
+#pragma unroll
+      for (int j = 0; j < N; ++j) {
+        x[j] = reduce_lanes<lanes>(x[j], combine);
+        if (threadIdx.x % 32 == 0) of_readers[j][threadIdx.x / 32] = x[j];
+      }
     }
-    if constexpr (readers <= 32) {
+    __syncthreads();
 #pragma unroll
-      for (int j = 0; j < N; ++j) x[j] = reduce_lanes<readers>(x[j], combine);
-    } else {
-      if (threadIdx.x < readers)
-#pragma unroll
-        for (int j = 0; j < N; ++j) leave_warps(of_readers[j], x[j], combine);
-      __syncthreads();
-#pragma unroll
-      for (int j = 0; j < N; ++j) x[j] = combine_warps<readers / 32>(of_readers[j], combine);
-    }
+    for (int j = 0; j < N; ++j) x[j] = combine_warps<warps>(of_readers[j], combine);
     return x;
   }
   template <class T, class Combine>

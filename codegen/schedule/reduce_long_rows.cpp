@@ -18,6 +18,7 @@ constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is use
 constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
+constexpr int kMostBesideGrid = 48;    // the meetings take registers
 constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
 constexpr int kResident = 3;           // blocks that meet in memory: while some wait others load
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
@@ -74,13 +75,14 @@ std::optional<ReduceSchedule> in_shared_memory(const Kernel& kernel, const Targe
   if (chosen.team.mapping != RowMapping::block || !shape.known || target.sm < 80 || !target.may.hold_rows)
     return std::nullopt;
   if (cluster > 1 && !target.may.clusters) return std::nullopt;
-  const std::int64_t bytes = shared_bytes(kernel, chosen);
-  if (bytes == 0 || rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
+  if (rounds_of(kernel).sweeps.size() < 2) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.team.cluster = cluster;
   schedule.team.grid = grid;
   schedule.team.threads = threads;
   schedule.occupancy.least = blocks;
+  const std::int64_t bytes = shared_bytes(kernel, schedule);
+  if (bytes == 0) return std::nullopt;
   const std::int64_t team = team_size(schedule);
   const auto vectors = static_cast<int>((shape.length / schedule.vector + team - 1) / team);
   const int elements = vectors * schedule.vector;
@@ -171,11 +173,12 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
                                       int resident) {
   const int threads = 2 * kMostThreads / resident / 32 * 32;
   const RowShape shape = shape_of(kernel);
-  const std::int64_t bytes = shared_bytes(kernel, chosen);
-  if (!target.may.grid_rows || bytes == 0 || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
+  if (!target.may.grid_rows || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
   ReduceSchedule schedule = chosen;
-  schedule.team = {.mapping = RowMapping::block, .threads = threads};
-  const std::int64_t beside = kMostBesideShared / (widest_of(kernel) > 4 ? 2 : 1);  // bytes; f64 takes more to compute
+  schedule.team = {.mapping = RowMapping::block, .threads = threads, .grid = 2};  // of how many is found below
+  const std::int64_t bytes = shared_bytes(kernel, schedule);
+  if (bytes == 0) return std::nullopt;
+  const std::int64_t beside = widest_of(kernel) > 4 ? kMostBesideShared / 2 : kMostBesideGrid;
   const std::int64_t vectors = shared_row_room(kernel, schedule, target, resident) / (bytes * threads * chosen.vector) +
                                beside / (held_bytes(kernel) * chosen.vector);  // of a thread
   const std::int64_t of_block = vectors * chosen.vector * threads;

@@ -37,6 +37,7 @@ std::vector<const Read*> row_reads(const Cluster& cluster) {
 bool lies_in_vectors(const Context& context, const Cluster& cluster) {
   const Domain& domain = cluster.domain;
   const std::uint32_t all = axis_bits(domain, 0, domain.rank());
+  if (cluster.random) return false;  // to draw again takes longer than to read again
   for (const Read& read : cluster.reads)
     for (const Layout& layout : read.layouts) {
       if ((depends_of(layout) & all) != all) continue;
@@ -132,7 +133,7 @@ double rows_us(const Context& context, const Cluster& cluster, double bytes) {
 bool are_better_apart(const Context& context, const Cluster& cluster) {
   if (cluster.kernel_class != KernelClass::reduce || cluster.persistent || sweeps_of(cluster) < 2) return false;
   const Reading reading = reading_of(context, cluster);
-  if (reading.held) return false;
+  if (reading.held && reading.waits == 0) return false;
   const CostModel& cost = context.options.cost;
   const double bytes = bytes_of(context, cluster);
   const double apart = bytes_us(bytes + reading.again * sweeps_again(cluster), cost.bandwidth_gb_s) +
