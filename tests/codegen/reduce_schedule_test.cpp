@@ -76,9 +76,9 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=6 vector=8 keep=shared elements=144 shared=112 least_blocks=3");
+            "reduce team=block threads=320 grid=12 vector=8 keep=shared elements=72 shared=72 least_blocks=3");
   EXPECT_EQ(chosen("x: f32[4096, 393216]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=18 vector=4 keep=shared elements=72 shared=56 least_blocks=3");
+            "reduce team=block threads=320 grid=19 vector=4 keep=shared elements=68 shared=56 least_blocks=3");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
