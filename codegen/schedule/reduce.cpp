@@ -378,12 +378,13 @@ ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target
   ReduceSchedule schedule = choose_by_shape(kernel, target);
   const bool beyond_caches = exceeds_caches(kernel, target);
   schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && beyond_caches;
-  // Some rows are written at a third of the speed otherwise (bf16 [16640, 3136] on an H100: 210 us, 74 so). Only blocks
-  // whose rows share operands are slower by it (layer norm of [10080, 8192] in f32: 0.78).
+  // Some rows are written at a third of the speed otherwise (bf16 [16640, 3136] on an H100: 210 us, 74 so; f16 [1280,
+  // 175616] by teams of the grid: 786 and 329). Only blocks whose rows share operands are slower by it (layer norm of
+  // [10080, 8192] in f32: 0.78).
   const bool share =
       schedule.team.mapping == RowMapping::block && row_loads(kernel).size() > row_streams(kernel).size();
-  if (stores_elements(kernel) && beyond_caches && !schedule.staged && schedule.team.grid == 1 &&
-      persistent_blocks(schedule) == nullptr && (!share || gathers_rows(kernel)))
+  if (stores_elements(kernel) && beyond_caches && !schedule.staged && persistent_blocks(schedule) == nullptr &&
+      (!share || gathers_rows(kernel)))
     schedule.cache.streaming = true;
   if (std::holds_alternative<InRegisters>(schedule.keep) && schedule.vector > 1 &&
       persistent_blocks(schedule) == nullptr && !schedule.staged)

@@ -75,21 +75,25 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
   EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
-  EXPECT_EQ(chosen("x: bf16[64, 262144]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=12 vector=8 keep=shared elements=72 shared=72 least_blocks=3");
-  EXPECT_EQ(chosen("x: f32[4096, 393216]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=19 vector=4 keep=shared elements=68 shared=56 least_blocks=3");
+  EXPECT_EQ(
+      chosen("x: bf16[64, 262144]) { y = softmax(x)"),
+      "reduce team=block threads=320 grid=12 vector=8 keep=shared elements=72 shared=72 streaming least_blocks=3");
+  EXPECT_EQ(
+      chosen("x: f32[4096, 393216]) { y = softmax(x)"),
+      "reduce team=block threads=320 grid=19 vector=4 keep=shared elements=68 shared=56 streaming least_blocks=3");
   EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
-  EXPECT_EQ(chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=49 vector=8 keep=shared elements=136 shared=112 least_blocks=3");
+  EXPECT_EQ(
+      chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
+      "reduce team=block threads=320 grid=49 vector=8 keep=shared elements=136 shared=112 streaming least_blocks=3");
   EXPECT_EQ(chosen("x: bf16[512, 33554432]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
   EXPECT_EQ(chosen("x: bf16[16, 262144]) { y = softmax(x)"),
             "reduce team=block threads=256 cluster=8 vector=8 keep=shared elements=128 shared=104 least_blocks=4")
       << "few bytes";
-  EXPECT_EQ(chosen("x: f64[64, 65536]) { y = softmax(x)"),
-            "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 least_blocks=3");
+  EXPECT_EQ(
+      chosen("x: f64[64, 65536]) { y = softmax(x)"),
+      "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 streaming least_blocks=3");
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
