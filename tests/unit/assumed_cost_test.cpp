@@ -62,8 +62,8 @@ TEST(AssumedCost, ProductsArePricedOnLanesWhereTensorCoresDoNotTakeThem) {
   EXPECT_EQ(of_product("f32", ", tf32=true", "sm_80").tensor_flops, 2 * kFlops);
 }
 
-// A row of 600 KB fits the four blocks of a cluster on an H100; an A100 has none, and reads it twice where blocks of the
-// grid may not hold it.
+// A row of 600 KB fits the four blocks of a cluster on an H100; an A100 has none, and reads it twice where blocks of
+// the grid may not hold it.
 TEST(AssumedCost, APlanForAnA100IsNotMadeWithAnH100sNumbers) {
   const auto memory_us = [](const std::string& arch) {
     ir::PlanOptions options;
