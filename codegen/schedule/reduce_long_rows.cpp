@@ -122,7 +122,7 @@ bool has_one_sweep(const Kernel& kernel, const ReduceSchedule& chosen) {
 bool few_bytes(const Kernel& kernel, const Target& target) {
   constexpr int kPercent = 35;  // of the L2
   const RowShape shape = shape_of(kernel);
-  return shape.rows * shape.length * stream_bytes(kernel) < percent_of_l2(target, kPercent);
+  return shape.rows < percent_of_l2(target, kPercent) / std::max<std::int64_t>(1, shape.length * stream_bytes(kernel));
 }
 
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
@@ -185,8 +185,8 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
   const std::int64_t all = std::int64_t{resident} * target.multiprocessors;
   if (of_block == 0 || shape.length > all * of_block) return std::nullopt;
   const std::int64_t teams = all / ((shape.length + of_block - 1) / of_block);
-  const std::int64_t turns = (shape.rows + teams - 1) / teams;
-  const std::int64_t grid = all / ((shape.rows + turns - 1) / turns);
+  const std::int64_t turns = (shape.rows - 1) / teams + 1;  // of a symbolic number, the greatest
+  const std::int64_t grid = all / ((shape.rows - 1) / turns + 1);
   auto by_teams = in_shared_memory(kernel, target, chosen, 1, threads, resident, static_cast<int>(grid));
   if (by_teams)  // they meet once for both
     std::get<InShared>(by_teams->keep).moments = target.may.moments && find_moments(kernel).has_value();

@@ -42,7 +42,7 @@ TEST_F(Cli, VerdictsAreInColourAtATerminalAlone) {
 // The interpreter takes about a microsecond for each operator of an element.
 TEST_F(Cli, ALongWaitIsSaidAtATerminalAndErased) {
   const std::string graph =
-      file("slow.tn", "graph slow(x: f32[1200000]) {\n  y = exp(sin(exp(sin(x))))\n  return y\n}\n");
+      file("slow.tn", "graph slow(x: f32[4000000]) {\n  y = exp(sin(exp(sin(x))))\n  return y\n}\n");
   const std::string command = "run " + graph + " --target cpu --random 1 --check";
   const std::string text = at_terminal(command);
   const std::size_t said = text.find("\r\033[Kslow: checking with the interpreter, 1 s");

@@ -48,7 +48,7 @@ Source ReduceEmitter::emit() {
   const bool split = parts_of(schedule_) > 1;
   const int grid = schedule_.team.grid;
   if (grid > 1)
-    open_rows_of_grid(out_, rows_, team_);
+    open_rows_of_grid(out_, rows_, team_, target_);
   else
     emit_row(out_, rows_, team_, parts_of(schedule_), schedule_.team.cluster);
   walk_.emit_bounds();
@@ -78,7 +78,7 @@ Source ReduceEmitter::emit() {
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
   return finish(whole_, out_, launch, target_, schedule_.occupancy.least,
-                grid > 1 ? meeting_bytes(rows_, target_) : Dim(0));
+                grid > 1 ? Dim(meeting_bytes(rows_, target_)) : Dim(0));
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {

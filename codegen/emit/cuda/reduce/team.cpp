@@ -102,19 +102,33 @@ bool whole_blocks(const Rows& rows, const Team& team) {
   return team.rows == 1 || (rows.count.is_constant() && rows.count.constant() % team.rows == 0);
 }
 
-Dim teams_of_grid(const Rows& rows, const Target& target) {
+namespace {
+
+std::int64_t most_teams(const Rows& rows, const Target& target) {
   const ReduceSchedule& schedule = rows.schedule;
-  const int most = std::max(1, schedule.occupancy.least * target.multiprocessors / schedule.team.grid);
-  return rows.count.is_constant() ? Dim(std::min<std::int64_t>(rows.count.constant(), most)) : rows.count;
+  return std::max(1, schedule.occupancy.least * target.multiprocessors / schedule.team.grid);
 }
 
-Dim meeting_bytes(const Rows& rows, const Target& target) {
-  return teams_of_grid(rows, target) * Dim(state_bytes(rows.schedule));
+}  // namespace
+
+Dim teams_of_grid(const Rows& rows, const Target& target) {
+  return rows.count.is_constant() ? Dim(std::min(rows.count.constant(), most_teams(rows, target))) : rows.count;
 }
 
-void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team) {
+std::int64_t meeting_bytes(const Rows& rows, const Target& target) {
+  const std::int64_t most = most_teams(rows, target);
+  return (rows.count.is_constant() ? std::min(rows.count.constant(), most) : most) * state_bytes(rows.schedule);
+}
+
+void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team, const Target& target) {
   const int grid = rows.schedule.team.grid;
-  out.line(fmt::format("const u32 team = blockIdx.x / {0}, teams = gridDim.x / {0}, half = (teams + 1) / 2;", grid));
+  // There may be more rows than teams that have memory to meet by, and a device may run more blocks than were asked
+  // for.
+  const std::string teams = rows.count.is_constant()
+                                ? fmt::format("gridDim.x / {}", grid)
+                                : fmt::format("min(gridDim.x / {}, {}u)", grid, most_teams(rows, target));
+  out.line(fmt::format("const u32 team = blockIdx.x / {}, teams = {}, half = (teams + 1) / 2;", grid, teams));
+  if (!rows.count.is_constant()) out.line("if (team >= teams) return;");
   const auto state = [&](const char* number) {
     return fmt::format("(meeting_state*)(zeroed + {} * {})", number, state_bytes(rows.schedule));
   };

@@ -44,12 +44,12 @@ struct Rows {
 
 /// Blocks that share a row and meet in memory: "row_meeting<66, 512> meeting{…};" and the loop over the rows of such a
 /// team of blocks, with the axes of its row and `member`.
-void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team);
+void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team, const Target& target);
 /// The end of that loop.
 void close_rows_of_grid(Writer& out);
-/// How many such teams there are at most, and the zeroed memory by which they meet, in bytes.
+/// The teams to launch, as far as the device runs them at once, and the zeroed memory by which they meet, in bytes.
 Dim teams_of_grid(const Rows& rows, const Target& target);
-Dim meeting_bytes(const Rows& rows, const Target& target);
+std::int64_t meeting_bytes(const Rows& rows, const Target& target);
 
 /// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
 /// row that stay work on the last row again, and `inside` is false.
