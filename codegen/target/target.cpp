@@ -98,7 +98,7 @@ Target cuda_target(const std::string& arch, const std::string& device) {
   target.bandwidth_gb_s = row.bandwidth_gb_s;
   target.l2_bytes = std::int64_t{row.l2_mib} << 20;
   target.may = cuda_features();
-  target.may.keep_reads = row.sm >= 80;
+  target.may.keep_reads = target.may.grid_rows = row.sm >= 80;
   target.may.dependent_launch = target.may.bulk_copies = target.may.clusters = row.sm >= 90;
   target.may.wgmma = arch == "sm_90a";
   return target;

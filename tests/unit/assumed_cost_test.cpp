@@ -25,7 +25,8 @@ TEST(AssumedCost, FollowsTheFactsOfTheDevice) {
   EXPECT_EQ(a100.threads, 108 * 2048);
   EXPECT_EQ(a100.outer_blocks, 2 * 108);
   EXPECT_LT(a100.grid_row_bytes, h100.grid_row_bytes);
-  EXPECT_EQ(a100.row_blocks, 1);  // no clusters
+  EXPECT_EQ(assumed_cost_model(cuda_target("sm_75")).grid_row_bytes, 0);  // no asynchronous copies
+  EXPECT_EQ(a100.row_blocks, 1);                                          // no clusters
   EXPECT_LT(a100.row_block_bytes, h100.row_block_bytes);
   EXPECT_LT(a100.tensor_tflops, h100.tensor_tflops / 2);
   const ir::CostModel h200 = assumed_cost_model(cuda_target("sm_90a", "NVIDIA H200"));
