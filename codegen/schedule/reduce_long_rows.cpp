@@ -20,6 +20,7 @@ constexpr int kMostBlocks = 8;         // of a cluster, on every device that has
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kMostBesideGrid = 48;    // the meetings take registers
 constexpr int kMostOfWords = 100;      // of elements of 4 bytes, which become nothing larger
+constexpr int kMostOfWide = 768;       // threads of a multiprocessor that hold rows of f64 by the grid
 constexpr int kResident = 3;           // blocks that meet in memory: while some wait others load
 constexpr int kOwnRegisters = 36;      // of a thread that has vectors in registers too
 
@@ -171,14 +172,15 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
 
 std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                       int resident) {
-  const int threads = 2 * kMostThreads / resident / 32 * 32;
+  const bool wide = widest_of(kernel) > 4;  // what f64 computes takes more registers, and leaves none to hold
+  const int threads = (wide ? kMostOfWide : 2 * kMostThreads) / resident / 32 * 32;
   const RowShape shape = shape_of(kernel);
   if (!target.may.grid_rows || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.team = {.mapping = RowMapping::block, .threads = threads, .grid = 2};  // of how many is found below
   const std::int64_t bytes = shared_bytes(kernel, schedule);
   if (bytes == 0) return std::nullopt;
-  const std::int64_t beside = widest_of(kernel) > 4 ? kMostBesideShared / 2 : kMostBesideGrid;
+  const std::int64_t beside = wide ? 0 : kMostBesideGrid;
   const std::int64_t vectors = shared_row_room(kernel, schedule, target, resident) / (bytes * threads * chosen.vector) +
                                beside / (held_bytes(kernel) * chosen.vector);  // of a thread
   const std::int64_t of_block = vectors * chosen.vector * threads;

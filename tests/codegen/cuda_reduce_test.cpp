@@ -179,6 +179,21 @@ TEST(CudaReduce, BlocksOfTheGridMeetInMemory) {
             "blocks of a grid share a row, or those of a cluster");
 }
 
+TEST(CudaReduce, RowsOfF64ThatTheGridHoldsLeaveRegistersToComputeWith) {
+  for (const char* text : {"graph g(x: f64[2, 1999999]) { y = log_softmax(x, axis=1)\nreturn y }",
+                           "graph g(x: f64[40, 300000]) { y = softmax(tanh(x), axis=1)\nreturn y }"}) {
+    const ir::Plan plan = ir::make_plan(ir::parse(text), {});
+    ASSERT_EQ(plan.groups.size(), 1U) << text;
+    for (const char* arch : {"sm_80", "sm_90a", "sm_120"}) {
+      const Target target = test::cuda_target_for(arch);
+      const Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
+      const bool by_grid = std::get<ReduceSchedule>(kernel.schedule).team.grid > 1;
+      EXPECT_TRUE(by_grid || arch != std::string("sm_90a")) << text;
+      test::expect_compiles_for(emit_cuda(kernel, target), {arch});
+    }
+  }
+}
+
 TEST(CudaReduce, OneRowIsReadByTheWholeDevice) {
   KernelBuilder b(ir::KernelClass::reduce, {{"r0", 1 << 28, true}});
   const int x = b.input(DType::f32, {1 << 28}), y = b.output(DType::f32, {});

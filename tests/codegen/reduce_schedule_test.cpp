@@ -93,7 +93,7 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
       << "few bytes";
   EXPECT_EQ(
       chosen("x: f64[64, 65536]) { y = softmax(x)"),
-      "reduce team=block threads=320 grid=12 vector=2 keep=shared elements=18 shared=18 streaming least_blocks=3");
+      "reduce team=block threads=256 grid=12 vector=2 keep=shared elements=22 shared=22 streaming least_blocks=3");
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
