@@ -55,6 +55,13 @@ bool lies_in_vectors(const Context& context, const Cluster& cluster) {
   return true;
 }
 
+// Of CostModel::grid_row_bytes, what the blocks of a grid hold of rows that have this many bytes an element in all, and
+// in the widest of their operands: whole vectors of each, fewer where several take the room, or elements are wide.
+double share_of_grid(double bytes, double widest) {
+  constexpr double kFew = 12;  // bytes
+  return bytes > kFew ? 0.58 : bytes > 4 || widest > 4 ? 0.8 : 1;
+}
+
 // How a kernel reads the rows that it needs again.
 struct Reading {
   double rows = 1, again = 0;  // bytes of all rows
@@ -68,10 +75,12 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
   const CostModel& cost = context.options.cost;
   Reading reading;
   reading.rows = std::max(1.0, context.points(cluster.domain, 0, cluster.domain.kept));
-  double element = 1;  // bytes of the widest
+  double element = 1, elements = 0;  // bytes of the widest, and of all
   for (const Read* read : row_reads(cluster)) {
     reading.again += bytes_of(context, cluster, *read);
-    element = std::max(element, static_cast<double>(size_of(context.graph.type(read->value).dtype)));
+    const auto size = static_cast<double>(size_of(context.graph.type(read->value).dtype));
+    element = std::max(element, size);
+    elements += size;
   }
   if (lies_in_columns(context, cluster)) {
     const double length = context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
@@ -84,7 +93,8 @@ Reading reading_of(const Context& context, const Cluster& cluster) {
       std::exp2(std::ceil(std::log2(std::max(1.0, reading.again / reading.rows / cost.row_block_bytes))));
   reading.held = blocks <= cost.row_blocks;
   reading.reach = reading.rows * (reading.held ? blocks : kRereadShare) * cost.block_gb_s;
-  const double at_once = std::floor(cost.grid_row_bytes * reading.rows / reading.again);
+  const double at_once =
+      std::floor(cost.grid_row_bytes * share_of_grid(elements, element) * reading.rows / reading.again);
   if (reading.held || at_once < 1 || !lies_in_vectors(context, cluster)) return reading;
   reading.held = true;
   // One team of blocks loads, waits and stores in turns; several do so beside each other, but at the beginning and the

@@ -95,7 +95,7 @@ struct CostModel {
   double block_gb_s = 56;          ///< bandwidth that one block can draw
   double row_blocks = 8;           ///< blocks of a cluster, which can hold one row together
   double row_block_bytes = 200e3;  ///< of a row that each of them can hold
-  double grid_row_bytes = 36e6;    ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
+  double grid_row_bytes = 34e6;    ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
                                    ///< longer than both is read again by one block
   double meeting_us = 2.8;         ///< that such blocks wait for each other, for a row, beside what others move
   double outer_elements = 24576;   ///< of a row and of the sums over rows beside it that a block can keep
