@@ -180,7 +180,7 @@ TEST(CudaReduce, BlocksOfTheGridMeetInMemory) {
 }
 
 TEST(CudaReduce, RowsOfF64ThatTheGridHoldsLeaveRegistersToComputeWith) {
-  for (const char* text : {"graph g(x: f64[2, 1999999]) { y = log_softmax(x, axis=1)\nreturn y }",
+  for (const char* text : {"graph g(x: f64[8, 1499999]) { y = log_softmax(x, axis=1)\nreturn y }",
                            "graph g(x: f64[40, 300000]) { y = softmax(tanh(x), axis=1)\nreturn y }"}) {
     const ir::Plan plan = ir::make_plan(ir::parse(text), {});
     ASSERT_EQ(plan.groups.size(), 1U) << text;
