@@ -131,8 +131,8 @@ int vector_width(const Access& access, int axis, int vector, const Kernel& kerne
   if (step_along(access.offset, axis, vector, kernel) != 1) return 0;
   for (const Guard& guard : access.guards) {
     const auto step = step_along(guard.index, axis, vector, kernel);
-    const bool whole = step == 1 && divisor_of(guard.index, axis, vector, kernel) % vector == 0 &&
-                       divisor_of(guard.bound, kernel.symbols) % vector == 0;
+    const bool whole = vector == 1 || (step == 1 && divisor_of(guard.index, axis, vector, kernel) % vector == 0 &&
+                                       divisor_of(guard.bound, kernel.symbols) % vector == 0);
     if (step != 0 && !whole) return 0;
   }
   return width_for(divisor_of(access.offset, axis, vector, kernel), vector, access, kernel);

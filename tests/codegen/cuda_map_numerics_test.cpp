@@ -324,6 +324,16 @@ TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
                [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
 }
 
+// Along the tile's rows each of its elements is behind a guard of its own.
+TEST(CudaMapNumerics, TransposedLoadsBehindGuardsOfSymbolicShapes) {
+  expect_right(R"(graph g(x: f32[rows, rows, 1]) {
+  flat = reshape(transpose(x, perm=[1, 0, 2]), shape=[rows*rows, 1])
+  half = mul(flat, 0.5)
+  return concat(half, half, axis=0)
+})",
+               {{"rows", 70}});
+}
+
 // One of two vectors of bytes that were loaded ahead, as their elements lie in memory.
 TEST(CudaMapNumerics, UnrolledRollsOfBytes) {
   for (const char* dtype : {"u8", "i8"})
