@@ -89,11 +89,6 @@ bool is_constant(const PositionBound& bound) {
 // ---- at sizes
 // --------------------------------------------------------------------------------------------------------
 
-std::int64_t typical(const Dim& dim, const Symbols& symbols) {
-  const SymbolBounds range = dim.bounds(symbols);
-  return std::clamp<std::int64_t>(1024, range.min, range.max);
-}
-
 // Of an axis, in one tile.
 struct Extent {
   int axis;

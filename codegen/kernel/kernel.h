@@ -159,6 +159,9 @@ bool writes_nothing(const ir::Plan& plan, int group, const Symbols& symbols);
 /// One group as a kernel, whose schedule is not chosen.
 Kernel lower(const ir::Plan& plan, int group, const Specialization& specialization, const Target& target);
 
+/// A size to plan with: 1024 where it may be, else the nearest that `symbols` allow; of a constant extent its own.
+std::int64_t typical(const Dim& extent, const Symbols& symbols);
+
 /// Axes in loop order with equal strides collapsed, so that most kernels keep one to three
 /// (codegen/kernel/collapse.cpp).
 void collapse_axes(Kernel& kernel);

@@ -118,6 +118,11 @@ std::string str(const Attention& attention) {
 
 }  // namespace
 
+std::int64_t typical(const Dim& extent, const Symbols& symbols) {
+  const SymbolBounds range = extent.bounds(symbols);
+  return std::clamp<std::int64_t>(1024, range.min, range.max);
+}
+
 bool has_outer(const Kernel& kernel) {
   return std::any_of(kernel.body.begin(), kernel.body.end(), [&](const Instr& instr) {
     return instr.kind == InstrKind::reduce && !kernel.axes[static_cast<std::size_t>(instr.axes[0])].reduced;

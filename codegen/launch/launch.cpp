@@ -1,9 +1,12 @@
-// See launch.h. A member of a pack is one function whose blocks are on their own, without dynamic shared memory.
+// See launch.h. A member of a pack is one function whose blocks are on their own. Maps and reductions have no dynamic
+// shared memory; contractions have, and share a launch with those of the same schedule alone, so that none has fewer
+// registers or more shared memory than by itself.
 #include "codegen/launch/launch.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "codegen/analysis/transpose.h"
 
@@ -51,11 +54,35 @@ bool can_be_member(const ReduceSchedule& schedule) {
          schedule.team.threads % 32 == 0;
 }
 
-bool can_be_member(const ContractSchedule&) { return false; }
+// No tensor maps, no cluster.
+bool can_be_member(const ContractSchedule& schedule) {
+  switch (schedule.loop) {
+    case MainLoop::stream:
+    case MainLoop::mma_sync:
+    case MainLoop::simt: return true;
+    case MainLoop::wgmma:
+    case MainLoop::cpu: return false;
+  }
+  return false;
+}
+
 bool can_be_member(const AttendSchedule&) { return false; }
 
 bool can_be_member(const Kernel& kernel) {
   return std::visit([](const auto& schedule) { return can_be_member(schedule); }, kernel.schedule);
+}
+
+// A pack that others may join.
+struct Pack {
+  Launch launch;
+  Demands taken;
+};
+
+bool has_room(const Pack& pack, const Kernel& kernel) {
+  const Kernel& first = pack.launch.members.front();
+  const bool product = std::holds_alternative<ContractSchedule>(kernel.schedule);
+  if (product != std::holds_alternative<ContractSchedule>(first.schedule)) return false;
+  return (!product || kernel.schedule == first.schedule) && (pack.taken + demands_of(kernel)).fit();
 }
 
 // The threads of a block, where the rest of the schedule leaves their number free: a block then has more or fewer
@@ -67,8 +94,47 @@ int* free_threads(Schedule& schedule) {
   return mapping == RowMapping::thread || mapping == RowMapping::warp ? &reduce.team.threads : nullptr;
 }
 
-// Blocks of the size that the largest of those need which are not free, or of the smallest.
+// Whether schedules are the same choice for rows, or products, of another number.
+bool are_alike(const Kernel& a, const Kernel& b) {
+  const auto* product = std::get_if<ContractSchedule>(&a.schedule);
+  const auto* other_product = std::get_if<ContractSchedule>(&b.schedule);
+  if (product != nullptr && other_product != nullptr)
+    return product->loop == other_product->loop && product->vector_a == other_product->vector_a &&
+           product->vector_b == other_product->vector_b;
+  const auto* rows = std::get_if<ReduceSchedule>(&a.schedule);
+  const auto* other_rows = std::get_if<ReduceSchedule>(&b.schedule);
+  const auto read_by_blocks = [](const ReduceSchedule& schedule) {
+    return schedule.team.mapping == RowMapping::block && std::holds_alternative<Reread>(schedule.keep);
+  };
+  return rows != nullptr && other_rows != nullptr && read_by_blocks(*rows) && read_by_blocks(*other_rows) &&
+         rows->vector == other_rows->vector && a.axes.back().extent == b.axes.back().extent;
+}
+
+// Products that stream matrices, and vectors', take the schedule of the largest of them: they are launched together, as
+// if all of their columns were those of one.
+void follow_largest(std::vector<Kernel>& members, const Target& target) {
+  const auto points = [](const Kernel& kernel) {
+    double count = 1;
+    for (const Axis& axis : kernel.axes) count *= static_cast<double>(typical(axis.extent, kernel.symbols));
+    return count;
+  };
+  std::vector<const Kernel*> by_size;
+  for (const Kernel& member : members) by_size.push_back(&member);
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](const Kernel* a, const Kernel* b) { return points(*a) > points(*b); });
+  for (Kernel& member : members)
+    for (const Kernel* larger : by_size) {
+      if (larger == &member) break;
+      if (!can_be_member(*larger) || !can_be_member(member) || !are_alike(*larger, member)) continue;
+      if (!verify(larger->schedule, member, target).empty()) continue;
+      member.schedule = larger->schedule;
+      break;
+    }
+}
+
+// Blocks of the size that the largest of those need which are not free, or of the smallest. Contractions have one.
 void share_block_size(std::vector<Kernel>& members) {
+  if (std::holds_alternative<ContractSchedule>(members.front().schedule)) return;
   int least = 0, fixed = 0;
   for (Kernel& member : members) {
     if (const int* threads = free_threads(member.schedule))
@@ -83,23 +149,28 @@ void share_block_size(std::vector<Kernel>& members) {
 }  // namespace
 
 std::vector<Launch> deal_launches(Launch together, const Target& target) {
-  Launch pack;
-  std::vector<Launch> launches;
-  Demands taken;
-  const bool packs = together.members.size() > 1 && target.kind == TargetKind::cuda;
+  std::vector<Pack> packs;
+  std::vector<Launch> alone;
+  const bool may_pack = together.members.size() > 1 && target.kind == TargetKind::cuda;
+  if (may_pack) follow_largest(together.members, target);
   for (std::size_t i = 0; i < together.members.size(); ++i) {
     Kernel& kernel = together.members[i];
-    const Demands with = taken + demands_of(kernel);
-    if (packs && with.fit() && can_be_member(kernel)) {
-      taken = with;
-      pack.groups.push_back(together.groups[i]);
-      pack.members.push_back(std::move(kernel));
-    } else {
-      launches.push_back({{together.groups[i]}, {std::move(kernel)}});
+    if (!may_pack || !can_be_member(kernel)) {
+      alone.push_back({{together.groups[i]}, {std::move(kernel)}});
+      continue;
     }
+    auto pack = std::find_if(packs.begin(), packs.end(), [&](const Pack& open) { return has_room(open, kernel); });
+    if (pack == packs.end()) pack = packs.emplace(packs.end());
+    pack->taken = pack->taken + demands_of(kernel);
+    pack->launch.groups.push_back(together.groups[i]);
+    pack->launch.members.push_back(std::move(kernel));
   }
-  if (pack.members.size() > 1) share_block_size(pack.members);
-  if (!pack.members.empty()) launches.insert(launches.begin(), std::move(pack));
+  std::vector<Launch> launches;
+  for (Pack& pack : packs) {
+    if (pack.launch.members.size() > 1) share_block_size(pack.launch.members);
+    launches.push_back(std::move(pack.launch));
+  }
+  std::move(alone.begin(), alone.end(), std::back_inserter(launches));
   return launches;
 }
 

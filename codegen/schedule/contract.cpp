@@ -56,12 +56,6 @@ constexpr int kFewRows = 24, kFewFed = 32, kFewAlong = 16, kFewAcross = 8;
 constexpr std::int64_t kLineBytes = 128;  // of a step's row, and of the caches
 constexpr int kMostAhead = 8;             // steps of the depth that are asked for ahead
 
-// A size to plan with: unknown extents count as 1024.
-std::int64_t typical(const Dim& extent, const Symbols& symbols) {
-  const SymbolBounds range = extent.bounds(symbols);
-  return std::clamp<std::int64_t>(1024, range.min, range.max);
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Problem {

@@ -174,10 +174,7 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   std::int64_t row = 1, rows = 1;
   for (const Axis& axis : kernel.axes) {
     kept += !axis.reduced;
-    const SymbolBounds range = axis.extent.bounds(kernel.symbols);
-    const std::int64_t typical =
-        axis.extent.is_constant() ? range.min : std::clamp<std::int64_t>(1024, range.min, range.max);
-    (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical);
+    (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical(axis.extent, kernel.symbols));
   }
   const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
   schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <numeric>
 
@@ -16,11 +17,13 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr double kLongest = 2;          // launches that a member takes beside its own: a longer one hides the next
-constexpr std::size_t kOpenUnits = 16;  // that a group may join
-constexpr std::int64_t kDistance = 64;  // places between it and them: what lies between lives longer
-constexpr int kMostOperands = 200;      // of a pack
-constexpr double kStripBytes = 512;     // of each row that a block reads when its threads lie across the rows
+constexpr double kLongest = 2;           // launches that a member takes beside its own: a longer one hides the next
+constexpr double kLongestStreamed = 20;  // and a matrix that streams: it begins slowly, and ends with few blocks
+constexpr std::int64_t kFewRows = 24;    // that it streams past where warpgroups could multiply them
+constexpr std::size_t kOpenUnits = 16;   // that a group may join
+constexpr std::int64_t kDistance = 64;   // places between it and them: what lies between lives longer
+constexpr int kMostOperands = 200;       // of a pack
+constexpr double kStripBytes = 512;      // of each row that a block reads when its threads lie across the rows
 
 double row_length(const Context& context, const Cluster& cluster) {
   return context.points(cluster.domain, cluster.domain.kept, cluster.domain.rank());
@@ -59,24 +62,47 @@ bool lies_across(const Context& context, const Cluster& cluster) {
                      [&](const Result& result) { return across(result.layout); });
 }
 
-bool packable_class(KernelClass kernel_class) {
-  switch (kernel_class) {
+// What a group can be packed with. The threads of a product need far more registers than those of a map.
+enum class Packed : std::uint8_t { never, with_elements, with_products };
+
+Packed packed(const Group& group) {
+  switch (group.kernel_class) {
     case KernelClass::map:
-    case KernelClass::reduce: return true;
-    case KernelClass::contract:
-    case KernelClass::attend: return false;
+    case KernelClass::reduce: return Packed::with_elements;
+    case KernelClass::contract: return Packed::with_products;
+    case KernelClass::attend: return Packed::never;
   }
-  return false;
+  return Packed::never;
 }
 
-// Why a group of a packable class is launched by itself; the reason follows "kernel 3".
-Verdict alone(const Context& context, const Group& group, const Cluster& cluster) {
+Verdict takes_long(double own, double most) {
+  if (own <= most) return {};
+  return {Rule::pack_long,
+          fmt::format("takes {:.1f} us beside its launch, a member of a pack at most {:.1f} us", own, most)};
+}
+
+// A product without warpgroups, as codegen/schedule/contract.cpp will choose it: they have their own ways to share
+// what a multiprocessor has.
+Verdict alone_as_product(const Context& context, const Group& group, const Cluster& cluster) {
   const CostModel& cost = context.options.cost;
-  const double own = group.estimate.us - cost.launch_us;
-  const double most = kLongest * cost.launch_us;
-  if (own > most)
-    return {Rule::pack_long,
-            fmt::format("takes {:.1f} us beside its launch, a member of a pack at most {:.1f} us", own, most)};
+  const Domain& domain = cluster.domain;
+  const auto few_along = [&](int axis) {  // a product with a vector has one axis, or none
+    return axis < 0 || context.extent(domain.extents[static_cast<std::size_t>(axis)]) <= kFewRows;
+  };
+  const bool few = few_along(domain.kept - 2) || few_along(domain.kept - 1);
+  const auto products = std::count_if(group.nodes.begin(), group.nodes.end(),
+                                      [&](NodeId id) { return kind_of(context.graph.node(id).op) == Kind::contract; });
+  if (products > 1 || (!few && cost.fed_elements_ns > 0)) return {Rule::pack_warpgroups, "is a product of warpgroups"};
+  return takes_long(group.estimate.us - cost.launch_us, (few ? kLongestStreamed : kLongest) * cost.launch_us);
+}
+
+// Why a group that might be packed is launched by itself; the reason follows "kernel 3".
+Verdict alone(const Context& context, const Group& group, const Cluster& cluster) {
+  if (group.kernel_class == KernelClass::contract) return alone_as_product(context, group, cluster);
+  const CostModel& cost = context.options.cost;
+  if (const Verdict verdict = takes_long(group.estimate.us - cost.launch_us, kLongest * cost.launch_us);
+      !verdict.legal())
+    return verdict;
   if (group.kernel_class == KernelClass::map) {
     if (!lies_across(context, cluster)) return {};
     return {Rule::pack_tile, "reads or writes across its innermost axis, through tiles in shared memory"};
@@ -110,7 +136,7 @@ class Sweep {
         unit_of_(groups.size()) {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       for (ValueId output : groups[i].outputs) maker_[static_cast<std::size_t>(output)] = static_cast<int>(i);
-      alone_.push_back(packable_class(groups[i].kernel_class) ? alone(context, groups[i], *clusters[i]) : Verdict{});
+      alone_.push_back(packed(groups[i]) != Packed::never ? alone(context, groups[i], *clusters[i]) : Verdict{});
     }
   }
 
@@ -159,7 +185,8 @@ class Sweep {
   }
 
   bool fits(const Unit& unit, std::size_t group) const {
-    return static_cast<int>(unit.members.size()) < context_.options.max_packed &&
+    return packed(groups_[unit.members.front()]) == packed(groups_[group]) &&
+           static_cast<int>(unit.members.size()) < context_.options.max_packed &&
            unit.operands + operands(group) <= kMostOperands;
   }
 
@@ -168,7 +195,7 @@ class Sweep {
 
   void put(std::size_t group) {
     const std::int64_t last = last_maker(group);
-    const bool candidate = packable_class(groups_[group].kernel_class);
+    const bool candidate = packed(groups_[group]) != Packed::never;
     if (candidate && alone_[group].legal()) {
       while (!open_.empty() && units_[open_.front()].place < next_ - kDistance) open_.pop_front();
       for (std::size_t unit : open_)
@@ -177,7 +204,7 @@ class Sweep {
     if (candidate) say_why(group, last);
     unit_of_[group] = units_.size();
     units_.push_back({{group}, next_++, operands(group), false});
-    if (candidate) latest_ = static_cast<int>(group);
+    if (candidate) latest(group) = static_cast<int>(group);
     if (!candidate || !alone_[group].legal()) return;
     open_.push_back(units_.size() - 1);
     if (open_.size() > kOpenUnits) open_.pop_front();
@@ -189,13 +216,16 @@ class Sweep {
     unit.members.push_back(group);
     unit.operands += operands(group);
     unit_of_[group] = number;
-    latest_ = static_cast<int>(group);
+    latest(group) = static_cast<int>(group);
   }
+
+  // The last group before `group` that might be packed with it.
+  int& latest(std::size_t group) { return latest_[static_cast<std::size_t>(packed(groups_[group]))]; }
 
   // One line for each group at most: about the one before it. What reads it directly is explained elsewhere.
   void say_why(std::size_t group, std::int64_t last) {
-    if (latest_ < 0) return;
-    const auto other = static_cast<std::size_t>(latest_);
+    if (latest(group) < 0) return;
+    const auto other = static_cast<std::size_t>(latest(group));
     const auto& outputs = groups_[other].outputs;
     const bool reads = std::any_of(groups_[group].inputs.begin(), groups_[group].inputs.end(), [&](ValueId input) {
       return std::find(outputs.begin(), outputs.end(), input) != outputs.end();
@@ -230,7 +260,7 @@ class Sweep {
   std::vector<std::size_t> unit_of_;  // by group
   std::deque<std::size_t> open_;
   std::int64_t next_ = 0;
-  int latest_ = -1;  // packable class
+  std::array<int, 3> latest_{-1, -1, -1};  // by Packed
   std::vector<Apart> apart_;
 };
 

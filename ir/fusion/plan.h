@@ -169,9 +169,9 @@ struct Plan {
   /// repeats another, or an input, is an added view of it.
   Graph graph;
   std::vector<Group> groups;  ///< in an order in which they can run
-  /// Neighbouring groups (map or reduce, small, none needs another) that CUDA runs side by side in one launch; numbers
-  /// in `groups`. The CPU target runs each by itself. A member whose schedule takes a second function, a cluster or
-  /// tiles in shared memory after all is launched by itself as well.
+  /// Neighbouring groups (maps and reductions, or products; small, none needs another) that CUDA runs side by side in
+  /// one launch; numbers in `groups`. The CPU target runs each by itself. A member whose schedule takes a second
+  /// function, a cluster or tiles of a transpose after all is launched by itself as well.
   std::vector<std::vector<int>> packs;
   std::vector<Refusal> refusals;
   CostModel cost;         ///< the numbers that it was made with

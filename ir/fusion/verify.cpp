@@ -169,18 +169,21 @@ class GroupCheck {
   std::set<ValueId> after_outer_;
 };
 
-// Members side by side, of classes that are packed, none of which reads what another writes.
+// Members side by side, of classes that are packed with each other, none of which reads what another writes.
 void verify_pack(const Plan& plan, const std::vector<int>& pack, int after) {
   const auto require = [&](bool holds, const char* what) {
     TENON_CHECK(holds, fmt::format("a pack of the plan {}\n{}", what, print(plan)));
   };
   require(pack.size() > 1, "has one member");
   std::set<ValueId> written;
+  const auto is_product = [&](int number) {
+    return plan.groups.at(static_cast<std::size_t>(number)).kernel_class == KernelClass::contract;
+  };
   for (std::size_t i = 0; i < pack.size(); ++i) {
     require(i == 0 ? pack[0] > after : pack[i] == pack[i - 1] + 1, "is not of neighbours");
     const Group& group = plan.groups.at(static_cast<std::size_t>(pack[i]));
-    require(group.kernel_class == KernelClass::map || group.kernel_class == KernelClass::reduce,
-            "has a contraction among its members");
+    require(group.kernel_class != KernelClass::attend, "has an attention among its members");
+    require(is_product(pack[i]) == is_product(pack[0]), "has products and other kernels as members");
     for (ValueId input : group.inputs) require(!written.count(input), "has a member that reads another's result");
     written.insert(group.outputs.begin(), group.outputs.end());
   }

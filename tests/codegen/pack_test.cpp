@@ -28,6 +28,24 @@ const char* const kMixed =
   return p, q, r, s, t, u
 })";
 
+// Of a few rows, as in a decoder's step: main loops that stream their weights. The last one reads them along the depth.
+const char* const kProducts =
+    R"(graph projections(x: bf16[8, 512], wq: bf16[512, 256], wk: bf16[512, 64], wv: bf16[512, 64], y: bf16[8, 512]) {
+  q = matmul(x, wq)
+  k = matmul(x, wk)
+  v = gelu(matmul(y, wv))
+  return q, k, v
+})";
+
+// Of a vector: rows of a Reduce kernel.
+const char* const kVectorProducts =
+    R"(graph projections(x: f32[1, 2048], wq: f32[96, 2048], wk: f32[40, 2048], wv: f32[33, 2048]) {
+  q = matmul(x, transpose(wq))
+  k = matmul(x, transpose(wk))
+  v = matmul(x, transpose(wv))
+  return q, k, v
+})";
+
 // All groups of the plan, as if it packed them.
 Launch lowered(const ir::Plan& plan, const Bindings& bindings, const Target& target) {
   Launch launch;
@@ -162,7 +180,45 @@ TEST(Pack, MembersWithoutElementsHaveNoBlocks) {
   EXPECT_EQ(source.launch.grid_x.evaluate({{"n", 5}}), 1);
 }
 
-// Parts, tiles and contractions are launched by themselves, whatever a plan says; on a CPU everything is.
+TEST(Pack, ProductsThatStreamComputeWhatTheyWouldAlone) { expect_right(kProducts, {}); }
+
+TEST(Pack, ProductsOfVectorsComputeWhatTheyWouldAlone) { expect_right(kVectorProducts, {}); }
+
+// So that the smaller ones have blocks of the same threads and registers, and all columns are dealt out alike.
+TEST(Pack, ProductsHaveTheScheduleOfTheLargest) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const char* text : {kProducts, kVectorProducts}) {
+    const Launch launch = packed(ir::make_plan(ir::parse(text)), {}, target);
+    ASSERT_EQ(launch.members.size(), 3U);
+    for (const Kernel& member : launch.members) EXPECT_EQ(member.schedule, launch.members.front().schedule) << text;
+  }
+}
+
+TEST(Pack, ProductsCompileForEveryArchitecture) {
+  for (const char* text : {kProducts, kVectorProducts})
+    for (const char* arch : test::kArchitectures) {
+      const Target target = test::cuda_target_for(arch);
+      for (const Launch& launch : deal_launches(lowered(ir::make_plan(ir::parse(text)), {}, target), target))
+        test::expect_compiles_for(emit_cuda(launch, target), {arch});
+    }
+}
+
+// A product's threads need more registers than a map's, and another schedule may need more than this one.
+TEST(Pack, ProductsShareALaunchWithThoseOfTheSameScheduleAlone) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const ir::Plan plan = ir::make_plan(
+      ir::parse(R"(graph apart(x: bf16[8, 512], w: bf16[512, 256], y: f32[8, 512], u: f32[512, 256], z: f32[100]) {
+    a = matmul(x, w)
+    b = matmul(y, u)
+    c = matmul(x, add(w, 1))
+    d = exp(z)
+    return a, b, c, d
+  })"));
+  for (const Launch& launch : deal_launches(lowered(plan, {}, target), target))
+    for (const Kernel& member : launch.members) EXPECT_EQ(member.schedule, launch.members.front().schedule);
+}
+
+// Parts, tiles and products of warpgroups are launched by themselves, whatever a plan says; on a CPU everything is.
 TEST(Pack, LeavesOutWhatNeedsMoreThanOneFunctionOfIndependentBlocks) {
   const ir::Plan plan =
       ir::make_plan(ir::parse(R"(graph apart(x: f32[400000], y: f32[512, 512], z: f32[100], w: f32[90]) {

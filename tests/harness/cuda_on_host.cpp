@@ -55,7 +55,7 @@ void run_block(ThreadBody body, unsigned block, unsigned blocks, unsigned thread
 // Tensor cores and copies (mma.cuh, tile.cuh, bulk.cuh, widen.cuh) in C++. Below sm_80, which this text is compiled as,
 // copies do nothing: here they work, at once.
 void replace_tensor_instructions(std::string& text, int shared_bytes) {
-  replace(
+  replace_all(  // each member of a pack has its own
       text, "extern __shared__ __align__(16) unsigned char shared[];",
       "static __attribute__((aligned(16))) unsigned char shared[" + std::to_string(std::max(shared_bytes, 1)) + "];");
   replace_asm(text, "ldmatrix.sync.aligned.m8n8.x4.shared", {"host_ldmatrix(r, row, false);"});

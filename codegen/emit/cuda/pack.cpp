@@ -38,19 +38,22 @@ class PackEmitter {
     for (const Kernel& member : members_) {
       sources_.push_back(emit_cuda(member, target));
       const Source& source = sources_.back();
-      TENON_CHECK(source.finish_entry.empty() && source.launch.cluster == 1 && source.launch.shared_bytes == 0,
+      TENON_CHECK(source.finish_entry.empty() && source.launch.cluster == 1 && source.launch.tensor_maps.empty(),
                   "not packed: " + print(member));
     }
     pack_.entry = entry_of(launch);
     pack_.launch.grid_x = 0;
     pack_.launch.block = 0;
     pack_.launch.dependent = target.may.dependent_launch;
-    for (const Source& source : sources_) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      const Source& source = sources_[i];
       pack_.launch.block = std::max(pack_.launch.block, source.launch.block);
       pack_.launch.grid_x = pack_.launch.grid_x + source.launch.grid_x;
       pack_.launch.members.push_back(source.launch.grid_x);
       pack_.launch.constant_inputs = pack_.launch.constant_inputs || source.launch.constant_inputs;
-      if (source.resident == 1) pack_.resident = 1;
+      pack_.launch.shared_bytes = std::max(pack_.launch.shared_bytes, source.launch.shared_bytes);
+      if (source.resident == 1 || std::holds_alternative<ContractSchedule>(members_[i].schedule))
+        pack_.resident = std::max(pack_.resident, source.resident);
       for (const std::string& dim : source.dims)
         if (std::find(pack_.dims.begin(), pack_.dims.end(), dim) == pack_.dims.end()) pack_.dims.push_back(dim);
     }
