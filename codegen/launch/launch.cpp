@@ -94,20 +94,22 @@ int* free_threads(Schedule& schedule) {
   return mapping == RowMapping::thread || mapping == RowMapping::warp ? &reduce.team.threads : nullptr;
 }
 
-// Whether schedules are the same choice for rows, or products, of another number.
-bool are_alike(const Kernel& a, const Kernel& b) {
-  const auto* product = std::get_if<ContractSchedule>(&a.schedule);
-  const auto* other_product = std::get_if<ContractSchedule>(&b.schedule);
+// Whether `smaller` may do as `larger` does: stream its matrix, or multiply it by the same loop; or read as many elements
+// for each of its rows, by blocks.
+bool may_follow(const Kernel& larger, const Kernel& smaller) {
+  const auto* product = std::get_if<ContractSchedule>(&larger.schedule);
+  const auto* other_product = std::get_if<ContractSchedule>(&smaller.schedule);
   if (product != nullptr && other_product != nullptr)
-    return product->loop == other_product->loop && product->vector_a == other_product->vector_a &&
-           product->vector_b == other_product->vector_b;
-  const auto* rows = std::get_if<ReduceSchedule>(&a.schedule);
-  const auto* other_rows = std::get_if<ReduceSchedule>(&b.schedule);
+    return product->loop == MainLoop::stream ||
+           (product->loop == other_product->loop && product->vector_a == other_product->vector_a &&
+            product->vector_b == other_product->vector_b);
+  const auto* rows = std::get_if<ReduceSchedule>(&larger.schedule);
+  const auto* other_rows = std::get_if<ReduceSchedule>(&smaller.schedule);
   const auto read_by_blocks = [](const ReduceSchedule& schedule) {
     return schedule.team.mapping == RowMapping::block && std::holds_alternative<Reread>(schedule.keep);
   };
   return rows != nullptr && other_rows != nullptr && read_by_blocks(*rows) && read_by_blocks(*other_rows) &&
-         rows->vector == other_rows->vector && a.axes.back().extent == b.axes.back().extent;
+         rows->vector == other_rows->vector && larger.axes.back().extent == smaller.axes.back().extent;
 }
 
 // Products that stream matrices, and vectors', take the schedule of the largest of them: they are launched together, as
@@ -125,7 +127,7 @@ void follow_largest(std::vector<Kernel>& members, const Target& target) {
   for (Kernel& member : members)
     for (const Kernel* larger : by_size) {
       if (larger == &member) break;
-      if (!can_be_member(*larger) || !can_be_member(member) || !are_alike(*larger, member)) continue;
+      if (!can_be_member(*larger) || !may_follow(*larger, member)) continue;
       if (!verify(larger->schedule, member, target).empty()) continue;
       member.schedule = larger->schedule;
       break;

@@ -1,4 +1,6 @@
 // Map kernels of generated CUDA on the host: every operator, cast and view, and the ways that elements are walked.
+#include <sstream>
+
 #include "codegen/schedule/schedule.h"
 #include "ir/ops/op.h"
 #include "tests/codegen/cuda_numerics.h"
@@ -322,6 +324,17 @@ TEST(CudaMapNumerics, SineAndCosineOfOneValueAreOneCall) {
 TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
   expect_right("graph g(x: bf16[n]) { y = mul(x, x); return y }", {{"n", 1003}},
                [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
+}
+
+// A product with the reciprocal, where that is a normal number.
+TEST(CudaMapNumerics, QuotientsOfSixteenBitsByConstants) {
+  for (const auto& [dtype, divisors] :
+       {std::pair{"bf16", "255 -0.7 1e-40 inf"}, std::pair{"f16", "3 1e-30"}}) {
+    std::string divisor;
+    for (std::istringstream text(divisors); text >> divisor;)
+      expect_right(std::string("graph g(x: ") + dtype + "[65536]) { y = div(x, " + divisor +
+                   "); z = sub(y, 0.5); return y, z }");
+  }
 }
 
 // Along the tile's rows each of its elements is behind a guard of its own.

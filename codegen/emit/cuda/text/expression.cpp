@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "codegen/analysis/draws.h"
 #include "codegen/analysis/exact.h"
@@ -14,6 +16,7 @@
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/kernel/uses.h"
 #include "ir/graph/check.h"
+#include "ir/ops/evaluate.h"
 #include "ir/ops/op.h"
 
 namespace tenon::codegen::cuda {
@@ -69,12 +72,25 @@ std::string_view narrow_function(const Kernel& kernel, const Instr& instr) {
   return {};
 }
 
+// 1 / c of a literal of f32 where both are normal numbers: a product with it has two units in the last place too.
+std::optional<float> normal_reciprocal(const Instr& divisor) {
+  if (divisor.kind != InstrKind::literal || !is_real(divisor.dtype)) return std::nullopt;
+  const DType from = std::holds_alternative<double>(divisor.literal) ? DType::f64 : DType::i64;
+  const auto value = static_cast<float>(std::get<double>(ir::convert(divisor.literal, from, divisor.dtype)));
+  const float reciprocal = 1.0F / value;
+  if (!std::isnormal(value) || !std::isnormal(reciprocal)) return std::nullopt;
+  return reciprocal;
+}
+
 std::string narrow_expression(const Kernel& kernel, InstrId id) {
   const Instr& instr = kernel.instr(id);
   std::vector<std::string> args;
   for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
   if (instr.op == ir::Op::div && instr.composed == Composed::logistic)
     return fmt::format("{} * logistic({})", args[0], args[1]);
+  if (instr.op == ir::Op::div && !is_share(kernel, id))
+    if (const auto reciprocal = normal_reciprocal(kernel.instr(instr.args[1])))
+      return fmt::format("{} * {}", args[0], literal(static_cast<double>(*reciprocal), DType::f32));
   if (instr.op == ir::Op::div)
     return fmt::format("{}({}, {})", is_share(kernel, id) ? "narrow_share" : "narrow_div", args[0], args[1]);
   if (instr.op == ir::Op::reciprocal && instr.composed == Composed::none)
