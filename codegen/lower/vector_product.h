@@ -7,7 +7,8 @@ namespace tenon::codegen {
 
 /// Whether a contract kernel whose result has one row or one column had better stay one: a reduction reads the vector
 /// and converts both factors for each element of the matrix, which is more than a multiprocessor does while it copies a
-/// few bits. Tensor cores take eight rows for that, from registers (contract_stream.cuh).
+/// few bits. Tensor cores take eight rows for that, from registers (contract_stream.cuh). Where the matrix's rows lie
+/// across the sum a reduction needs a second function, too, for the parts that it is cut in.
 bool streams_past_vector(const Kernel& kernel, const Target& target);
 
 /// A contract kernel whose result has one row or one column, as a reduce kernel: each element of the matrix is needed

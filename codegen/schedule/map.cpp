@@ -163,8 +163,11 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
   // blocks at once than large ones leave room for (bench/results/map-log.md).
   if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
+  // Narrow elements need so many registers, or instructions, that blocks of 512 wait for each other (H100, 256 beside
+  // 512: i8 [14960, 4096] 60 and 102 us, f16 [3, 69, 314008] 133 and 168; f32 2 % slower).
+  constexpr std::int64_t kWord = 4;
   const int points = tile.rows * tile.columns;
-  const int most = points >= 64 * 64 && transposed.stores.empty() ? 512 : 256;
+  const int most = points >= 64 * 64 && transposed.stores.empty() && narrowest >= kWord ? 512 : 256;
   schedule.threads = std::min(most, points / schedule.vector);
 }
 
@@ -192,7 +195,7 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
   shifted.vector = static_cast<int>(16 / size);
   shifted.tile->rows = 64;
   shifted.tile->columns = static_cast<int>(kRowBytes / size);
-  shifted.threads = 512;
+  shifted.threads = size == 1 ? 256 : 512;  // of i8 [204675, 768], 83 registers: 146 us, and 247 with 512 (H100)
   const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
   const bool fills = extent(schedule.tile->axis) >= shifted.tile->rows &&
                      extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile->columns &&

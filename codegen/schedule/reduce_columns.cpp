@@ -64,6 +64,7 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   constexpr int kMostComputed = 6;
   if (element_cost(kernel, rounds_of(kernel).sweeps[0]) > kMostComputed) return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
+  if (vectors == 0) return std::nullopt;  // nothing but edges
   while (schedule.team.columns > 8 && schedule.team.columns >= 2 * vectors) schedule.team.columns /= 2;
   const std::int64_t slabs =
       (vectors + schedule.team.columns - 1) / schedule.team.columns + 1;  // one of them is the edges
@@ -148,6 +149,13 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   const bool indexed = finds_index(kernel) && shape.length <= kTallIndexed;
   const bool large = (shared.moments || indexed) && usable > 1 && !reread;
   if (large) schedule.team.threads = kThreadsOfMany;
+  // Many blocks of few elements take longer to launch than to read (argmax along 64 of f32 [.., 64, 8] on an H100: 1469
+  // us by 421888 blocks of 256 threads, 543 of 128, 310 of 64).
+  constexpr std::int64_t kRowsOfThread = 8, kManyBlocks = 16;
+  const std::int64_t blocks = shape.rows / std::min<std::int64_t>(along, schedule.team.columns * schedule.vector);
+  while (!reread && schedule.team.threads > 64 && blocks >= kManyBlocks * target.multiprocessors &&
+         shape.length < kRowsOfThread * (schedule.team.threads / schedule.team.columns))
+    schedule.team.threads /= 2;
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   int unroll = gathers_along_rows(kernel) ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
                                           : choose_unroll(kernel, schedule.vector, shape.length / team);
