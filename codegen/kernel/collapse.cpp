@@ -268,6 +268,61 @@ void reorder_axes(Kernel& kernel, const std::vector<int>& order) {
   rebuild(kernel, std::move(axes), replacement);
 }
 
+bool can_unroll(const Kernel& kernel, int axis) {
+  bool plain = kernel.axes[static_cast<std::size_t>(axis)].extent.is_constant() &&
+               !kernel.axes[static_cast<std::size_t>(axis)].reduced;
+  visit_guards(kernel, [&](const Guard& guard) { plain = plain && !guard.index.depends_on(axis); });
+  visit_indices(kernel, [&](const Index& index) { plain = plain && index.values().empty(); });
+  return plain;
+}
+
+void unroll_axis(Kernel& kernel, int axis) {
+  TENON_CHECK(can_unroll(kernel, axis), "not unrolled\n" + print(kernel));
+  const std::int64_t count = kernel.axes[static_cast<std::size_t>(axis)].extent.constant();
+  const auto at_place = [&](std::int64_t place) {
+    std::vector<Index> replacement;
+    for (int old = 0; old < static_cast<int>(kernel.axes.size()); ++old)
+      replacement.push_back(old == axis ? Index(Dim(place)) : Index::axis(old));
+    return replacement;
+  };
+  const IndexContext context = kernel.context();
+  std::vector<Instr> body;
+  std::vector<std::vector<InstrId>> copies;  // of each instruction: one where all places share it
+  for (const Instr& instr : kernel.body) {
+    copies.emplace_back();
+    for (std::int64_t place = 0; place < ((instr.depends >> axis & 1) != 0 ? count : 1); ++place) {
+      Instr copy = instr;
+      const std::vector<Index> replacement = at_place(place);
+      copy.index = replace_axes(copy.index, replacement, context);
+      copy.access.offset = replace_axes(copy.access.offset, replacement, context);
+      for (InstrId& arg : copy.args) {
+        const std::vector<InstrId>& of_arg = copies[static_cast<std::size_t>(arg)];
+        arg = of_arg[of_arg.size() == 1 ? 0 : static_cast<std::size_t>(place)];
+      }
+      copies.back().push_back(static_cast<InstrId>(body.size()));
+      body.push_back(std::move(copy));
+    }
+  }
+  std::vector<Store> stores;
+  for (const Store& store : kernel.stores) {
+    const std::vector<InstrId>& values = copies[static_cast<std::size_t>(store.value)];
+    for (std::int64_t place = 0; place < count; ++place) {
+      Store copy = store;
+      copy.access.offset = replace_axes(copy.access.offset, at_place(place), context);
+      copy.value = values[values.size() == 1 ? 0 : static_cast<std::size_t>(place)];
+      stores.push_back(std::move(copy));
+    }
+  }
+  kernel.body = std::move(body);
+  kernel.stores = std::move(stores);
+  std::vector<Axis> axes = kernel.axes;
+  axes.erase(axes.begin() + axis);
+  std::vector<Index> replacement;
+  for (int old = 0; old < static_cast<int>(kernel.axes.size()); ++old)
+    replacement.push_back(old == axis ? Index(0) : Index::axis(old - (old > axis)));
+  rebuild(kernel, std::move(axes), replacement);
+}
+
 void lengthen_inner_axis(Kernel& kernel) {
   while (inner_axis_is_short(kernel)) join(kernel, kernel.axes.size() - 2);
 }

@@ -104,7 +104,8 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
     build_body(kernel, plan, group, domain, options);
   } while (find_cut(kernel, factors));
   collapse_axes(kernel);
-  if (!streams_past_vector(kernel, target) && sum_vector_products(kernel)) collapse_axes(kernel);
+  if ((!streams_past_vector(kernel, target) && sum_vector_products(kernel)) || sum_few_products(kernel, target))
+    collapse_axes(kernel);
   if (target.kind == TargetKind::cuda && loads_across(kernel).empty()) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.kind == TargetKind::cuda) order_rows(kernel, target);

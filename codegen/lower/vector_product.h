@@ -1,4 +1,4 @@
-// Products with a vector, as reductions.
+// Products with a vector, or with a few of them, as reductions.
 #pragma once
 
 #include "codegen/kernel/kernel.h"
@@ -15,5 +15,10 @@ bool streams_past_vector(const Kernel& kernel, const Target& target);
 /// once, so that no tile has anything to share, and rows of any length are summed as those of any other reduction.
 /// Other kernels stay as they are: false. Products and sums are in the contraction's dtype.
 bool sum_vector_products(Kernel& kernel);
+
+/// The same of a result of two to sixteen rows or columns, for dtypes that tensor cores do not multiply: a sum for each of
+/// them, which share what is read of the matrix. A tile of theirs has few blocks, each of which walks the whole depth
+/// (f32 [2, 4096] x [4096, 1024] on an H100: 118 us).
+bool sum_few_products(Kernel& kernel, const Target& target);
 
 }  // namespace tenon::codegen

@@ -110,19 +110,19 @@ TEST(CudaMap, ATransposeReadsATileAlongItsColumns) {
   b.store(y, Index::axis(0) * 8192 + Index::axis(1), b.map(Op::neg, {value}));
   EXPECT_EQ(
       test::kernel_part(emitted(b.kernel).text),
-      R"(extern "C" __global__ void __launch_bounds__(512) map(const bf16* __restrict__ in0, bf16* __restrict__ out0) {
+      R"(extern "C" __global__ void __launch_bounds__(256) map(const bf16* __restrict__ in0, bf16* __restrict__ out0) {
   join_stream();
   __shared__ transpose_tile<bf16, 64, 64> t0;
   const int tile_i1 = (int)(blockIdx.x % 128);
   const int tile_i0 = (int)(blockIdx.x / 128);
   const int first_i0 = tile_i0 * 64, first_i1 = tile_i1 * 64;
-  fill_tile<8, 512>(t0, 64, 64, [&](int row, int column) {
+  fill_tile<8, 256>(t0, 64, 64, [&](int row, int column) {
     const int i0 = first_i0 + row, i1 = first_i1 + column;
     return load_kept<8, 8>(in0 + i0 + 4096 * i1);
   });
   __syncthreads();
   #pragma unroll
-  for (int slot = 0; slot < 512; slot += 512) {
+  for (int slot = 0; slot < 512; slot += 256) {
     const int row = slot / 8 + (int)(threadIdx.x / 8);
     const int column = (int)(threadIdx.x % 8) * 8;
     const int i0 = first_i0 + row, i1 = first_i1 + column;

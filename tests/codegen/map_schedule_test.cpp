@@ -162,7 +162,7 @@ TEST(MapSchedule, TransposesOfOddRowsMoveAlignedVectorsThatAreShifted) {
               std::string::npos);
   // vectors as they lie on both sides, or on one; too few tiles for all multiprocessors
   EXPECT_EQ(chosen("graph g(x: bf16[4096, 4096]) { y = add(transpose(x), 1); return y }"),
-            "map threads=512 vector=8 tile axis=0 rows=64 columns=64 tile_vector=8 keep_reads");
+            "map threads=256 vector=8 tile axis=0 rows=64 columns=64 tile_vector=8 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[4096, 4097]) { y = add(transpose(x), 1); return y }"),
             "map threads=512 vector=4 tile axis=0 rows=64 columns=64 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[511, 513]) { y = add(transpose(x), 1); return y }"),
