@@ -122,7 +122,7 @@ void sum_products(Kernel& kernel) {
 // share among several of its rows: where those fill the multiprocessors there are fewer (H100, f32, depth 4096: 8 rows
 // of 1024 columns 16 us, cuBLAS 25; of 14336 columns 184, tiles 140).
 int few_along(const Kernel& kernel, const Target& target) {
-  constexpr std::int64_t kMost = 8, kMostAlongDepth = 4, kMostOfSmall = 16;
+  constexpr std::int64_t kMost = 8, kMostOfSmall = 16;
   constexpr std::int64_t kTile = 64, kLeastBytes = 256 << 10;  // of the matrix: tiles serve many small products
   if (kernel.kernel_class != ir::KernelClass::contract || target.kind != TargetKind::cuda) return -1;
   const ContractParts parts = contract_parts(kernel);
@@ -136,9 +136,7 @@ int few_along(const Kernel& kernel, const Target& target) {
     return tile_access(kernel, part, element, Lines::as_read, target).along_depth;
   };
   const bool matrix_along = along_depth(rows ? parts.b : parts.a), few_along = along_depth(rows ? parts.a : parts.b);
-  const std::int64_t most = size(other) <= kTile * target.multiprocessors ? kMostOfSmall
-                            : matrix_along                                ? kMostAlongDepth
-                                                                          : kMost;
+  const std::int64_t most = size(other) <= kTile * target.multiprocessors ? kMostOfSmall : kMost;
   const auto bytes = static_cast<std::int64_t>(size_of(kernel.instr(parts.contract).dtype));
   const bool fits = extent(few).is_constant() && size(few) >= 2 && size(few) <= most && can_unroll(kernel, few);
   return fits && (few_along || !matrix_along) && size(other) * size(parts.k) * bytes >= kLeastBytes ? few : -1;

@@ -390,6 +390,16 @@ bool strips_few_rows(MapSchedule schedule, const Kernel& kernel, const Target& t
          strip_short_axis(schedule, kernel) && schedule.strip <= kFew;
 }
 
+// Fewer blocks than multiprocessors wait for the thread that has a strip (bf16 [723, 8] to [8, 736] on an H100: 7.3 us
+// by 92 threads, 4.2 by as many as there are elements).
+bool strip_where_blocks_are_many(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
+  MapSchedule stripped = schedule;
+  if (!strip_short_axis(stripped, kernel)) return false;
+  if (blocks(stripped, points_of(kernel)) / stripped.strip < target.multiprocessors) return false;
+  schedule = stripped;
+  return true;
+}
+
 // Each operand once, however many loads read it.
 std::vector<Access> streams_of_operands(const std::vector<Access>& accesses) {
   std::vector<Access> streams;
@@ -436,7 +446,8 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.vector = vector;
     schedule.flat = true;
   }
-  const bool strip = !schedule.tile && !schedule.flat && target.may.overlaps && strip_short_axis(schedule, kernel);
+  const bool strip =
+      !schedule.tile && !schedule.flat && target.may.overlaps && strip_where_blocks_are_many(schedule, kernel, target);
   const bool overlaps = !schedule.tile && !strip && target.may.overlaps && choose_overlaps(schedule, kernel);
   if (overlaps) {
     accesses = streams_of_operands(accesses);

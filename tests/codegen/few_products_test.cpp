@@ -33,7 +33,6 @@ TEST(FewProducts, MoreOfThemOrSmallOnesAreTiles) {
   for (const char* text : {"graph g(x: f32[17, 512], w: f32[512, 256]) { y = matmul(x, w); return y }",
                            "graph g(x: f32[4, 64], w: f32[64, 64]) { y = matmul(x, w); return y }",
                            "graph g(x: f32[12, 512], w: f32[512, 16384]) { y = matmul(x, w); return y }",
-                           "graph g(x: f32[8, 512], w: f32[16384, 512]) { y = linear(x, w); return y }",
                            "graph g(x: f32[200, 512], w: f32[512, 4]) { y = matmul(x, w); return y }",
                            "graph g(x: bf16[4, 512], w: bf16[512, 256]) { y = matmul(x, w); return y }"})
     EXPECT_EQ(kernel_of(text).kernel_class, ir::KernelClass::contract) << text;
