@@ -208,7 +208,9 @@ std::vector<bool> seen_wide(const Kernel& kernel) {
 
 // A result of 16 bits or fewer may be short of what f32 holds, as if it was stored, but where a long sum in f32 or f64
 // would show that all err to one side. One of f32 may where it ends in 16 bits.
-void mark_functions(Kernel& kernel, const std::vector<bool>& wide) {
+void mark_functions(Kernel& kernel) {
+  if (kernel.kernel_class == ir::KernelClass::attend) return;
+  const std::vector<bool> wide = seen_wide(kernel);
   for (std::size_t i = kernel.body.size(); i-- > 0;) {  // what composes before what is composed
     Instr& instr = kernel.body[i];
     if (instr.kind != InstrKind::map || instr.narrow || compute_type(instr.dtype) != DType::f32) continue;
@@ -226,14 +228,11 @@ void mark_narrow(Kernel& kernel) {
   mark_weights(kernel);
   mark_scores(kernel);
   mark_results(kernel);
-  const bool attends = kernel.kernel_class == ir::KernelClass::attend;
-  const std::vector<bool> wide = attends ? std::vector<bool>(kernel.body.size(), true) : seen_wide(kernel);
-  if (!attends) mark_functions(kernel, wide);
+  mark_functions(kernel);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) {
     const auto id = static_cast<InstrId>(i);
-    Instr& instr = kernel.body[i];
-    if (instr.narrow || !is_plain_quotient(kernel, id)) continue;
-    instr.narrow = (is_narrow(instr.dtype) && !wide[i]) || ends_narrow(kernel, id, kMostFactors, false);
+    if (!kernel.body[i].narrow && is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false))
+      kernel.body[i].narrow = true;
   }
 }
 

@@ -11,8 +11,8 @@ namespace tenon::codegen {
 /// sum,
 ///   where everything that they lead to is rounded to 16 bits or fewer, through products, quotients and sums of
 ///   positive terms only. A relative error of 2^-16 then stays far below that rounding.
-/// - Quotients and square roots that nothing but products, quotients, selections and roundings to 16 bits take, and all
-///   quotients that have 16 bits or fewer and are not seen in more: two units of the last place of f32.
+/// - Quotients and square roots that nothing but products, quotients, selections and roundings to 16 bits take: two
+///   units of the last place of f32.
 /// - Library functions (exp, expm1, log, log2, log1p, tanh) that only these take, and all whose results have 16 bits or
 ///   fewer and are not seen in more. 1 + tanh(x), 1 + erf(x), quotients by 1 + exp(x) and tanh(softplus(x)) are then
 ///   one function each (Instr::composed).

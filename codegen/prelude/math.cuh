@@ -175,6 +175,17 @@ __device__ __forceinline__ auto right_shift(A a, B b) {
   return (C)((C)a >> (y < 0 || y > last ? last : (int)y));
 }
 
+//@ divide_by
+// a / b for a normal b whose reciprocal, `inverse`, is normal too, rounded to the nearest: without the branch of a
+// division. As in share_of the remainder makes the quotient by it the nearest number, or one beside it where a is below
+// 2^-100 (in f64 2^-960) and the remainder underflows. Infinite quotients have none, and zeros keep their sign.
+template <class F>
+__device__ __forceinline__ F divide_by(F a, F b, F inverse) {
+  const F quotient = a * inverse;
+  const F nearest = fma(fma(-quotient, b, a), inverse, quotient);
+  return fabs(nearest) > 0 ? nearest : quotient;
+}
+
 //@ share_of
 // a / b where a is from 0 to 1 and b at least 1, or one is NaN. The reciprocal is the same for a whole row; the
 // quotient by it is within two units of the last place, and its remainder makes it the nearest number (Markstein,

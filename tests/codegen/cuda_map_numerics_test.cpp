@@ -326,14 +326,17 @@ TEST(CudaMapNumerics, UnrolledAndRaggedMaps) {
                [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 8, .unroll = 2}; });
 }
 
-// A product with the reciprocal, where that is a normal number.
-TEST(CudaMapNumerics, QuotientsOfSixteenBitsByConstants) {
-  for (const auto& [dtype, divisors] :
-       {std::pair{"bf16", "255 -0.7 1e-40 inf"}, std::pair{"f16", "3 1e-30"}}) {
+// A product with the reciprocal and what its remainder corrects, where the reciprocal is a normal number: -0,
+// infinities and multiples of the divisor are exact, which a difference shows.
+TEST(CudaMapNumerics, QuotientsByConstants) {
+  for (const auto& [dtype, divisors] : {std::pair{"bf16", "255 -0.7 1e-40 inf"}, std::pair{"f16", "3 1e-30"},
+                                        std::pair{"f32", "3 -1e-3 3e38 4"}, std::pair{"f64", "3 -0.7 8"}}) {
     std::string divisor;
-    for (std::istringstream text(divisors); text >> divisor;)
-      expect_right(std::string("graph g(x: ") + dtype + "[65536]) { y = div(x, " + divisor +
-                   "); z = sub(y, 0.5); return y, z }");
+    for (std::istringstream text(divisors); text >> divisor;) {
+      const std::string type(dtype), extent = size_of(*parse_dtype(type)) == 2 ? "[65536]" : "[4096]";
+      expect_right("graph g(x: " + type + extent + ") { y = div(x, " + divisor +
+                   "); z = sub(y, 1); return y, z, reciprocal(y) }");
+    }
   }
 }
 

@@ -80,16 +80,6 @@ void expect_in_kernel(const std::string& text, const std::string& wanted, bool t
   EXPECT_EQ(kernel.find(wanted) != std::string::npos, there) << wanted << "\n" << kernel;
 }
 
-// Whatever takes it: a picture's bytes are divided before a mean is subtracted.
-TEST(Narrow, AQuotientOfSixteenBitsThatAnythingUses) {
-  const std::string narrow = "narrow div(";
-  expect_in_kernel("x: u8[4096]) { y = sub(div(cast(x, dtype=bf16), 255), 0.5)\nreturn y", narrow);
-  expect_in_kernel("x: u8[4096]) { y = sub(div(cast(x, dtype=f32), 255), 0.5)\nreturn y", narrow, false);
-  expect_in_kernel("x: bf16[4096]) { y = cast(sub(div(x, 255), 0.5), dtype=f32)\nreturn y", narrow, false);
-  expect_in_kernel("x: bf16[64, 4096]) { y = sum(cast(sub(div(x, 255), 0.5), dtype=f32), axis=1)\nreturn y", narrow,
-                   false);
-}
-
 // One function in place of several, for bf16 and f16; the formula as it is for f32.
 TEST(Narrow, ActivationsAreFunctionsOfTheirOwn) {
   for (const auto& [call, function] :

@@ -72,14 +72,29 @@ std::string_view narrow_function(const Kernel& kernel, const Instr& instr) {
   return {};
 }
 
-// 1 / c of a literal of f32 where both are normal numbers: a product with it has two units in the last place too.
-std::optional<float> normal_reciprocal(const Instr& divisor) {
+// 1 / c of a literal where both are normal numbers of the type that is computed in.
+std::optional<double> normal_reciprocal(const Instr& divisor) {
   if (divisor.kind != InstrKind::literal || !is_real(divisor.dtype)) return std::nullopt;
   const DType from = std::holds_alternative<double>(divisor.literal) ? DType::f64 : DType::i64;
-  const auto value = static_cast<float>(std::get<double>(ir::convert(divisor.literal, from, divisor.dtype)));
-  const float reciprocal = 1.0F / value;
-  if (!std::isnormal(value) || !std::isnormal(reciprocal)) return std::nullopt;
-  return reciprocal;
+  const double value = std::get<double>(ir::convert(divisor.literal, from, divisor.dtype));
+  if (compute_type(divisor.dtype) == DType::f64)
+    return std::isnormal(value) && std::isnormal(1 / value) ? std::optional(1 / value) : std::nullopt;
+  const auto single = static_cast<float>(value);
+  return std::isnormal(single) && std::isnormal(1 / single) ? std::optional<double>(1 / single) : std::nullopt;
+}
+
+// A quotient by a constant: a product where that is exact, or as good as it need be.
+std::optional<std::string> quotient_by_constant(const Kernel& kernel, const Instr& instr) {
+  if (instr.op != ir::Op::div || !is_real(instr.dtype)) return std::nullopt;
+  const Instr& divisor = kernel.instr(instr.args[1]);
+  const auto reciprocal = normal_reciprocal(divisor);
+  if (!reciprocal) return std::nullopt;
+  const std::string dividend = value_name(kernel, instr.args[0]),
+                    inverse = literal(*reciprocal, compute_type(instr.dtype));
+  int exponent = 0;
+  const bool power_of_two = std::abs(std::frexp(*reciprocal, &exponent)) == 0.5;
+  if (instr.narrow || power_of_two) return fmt::format("{} * {}", dividend, inverse);
+  return fmt::format("divide_by({}, {}, {})", dividend, value_name(kernel, instr.args[1]), inverse);
 }
 
 std::string narrow_expression(const Kernel& kernel, InstrId id) {
@@ -88,9 +103,6 @@ std::string narrow_expression(const Kernel& kernel, InstrId id) {
   for (InstrId arg : instr.args) args.push_back(value_name(kernel, arg));
   if (instr.op == ir::Op::div && instr.composed == Composed::logistic)
     return fmt::format("{} * logistic({})", args[0], args[1]);
-  if (instr.op == ir::Op::div && !is_share(kernel, id))
-    if (const auto reciprocal = normal_reciprocal(kernel.instr(instr.args[1])))
-      return fmt::format("{} * {}", args[0], literal(static_cast<double>(*reciprocal), DType::f32));
   if (instr.op == ir::Op::div)
     return fmt::format("{}({}, {})", is_share(kernel, id) ? "narrow_share" : "narrow_div", args[0], args[1]);
   if (instr.op == ir::Op::reciprocal && instr.composed == Composed::none)
@@ -188,6 +200,8 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       return guard.empty() ? "true" : guard;
     }
     case InstrKind::map:
+      if (!is_share(kernel, id) && instr.composed == Composed::none)
+        if (const auto quotient = quotient_by_constant(kernel, instr)) return *quotient;
       if (instr.narrow) return narrow_expression(kernel, id);
       if (is_share(kernel, id))
         return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
