@@ -94,8 +94,8 @@ int* free_threads(Schedule& schedule) {
   return mapping == RowMapping::thread || mapping == RowMapping::warp ? &reduce.team.threads : nullptr;
 }
 
-// Whether `smaller` may do as `larger` does: stream its matrix, or multiply it by the same loop; or read as many elements
-// for each of its rows, by blocks.
+// Whether `smaller` may do as `larger` does: stream its matrix, or multiply it by the same loop; or read as many
+// elements for each of its rows, by blocks.
 bool may_follow(const Kernel& larger, const Kernel& smaller) {
   const auto* product = std::get_if<ContractSchedule>(&larger.schedule);
   const auto* other_product = std::get_if<ContractSchedule>(&smaller.schedule);

@@ -16,9 +16,9 @@ bool streams_past_vector(const Kernel& kernel, const Target& target);
 /// Other kernels stay as they are: false. Products and sums are in the contraction's dtype.
 bool sum_vector_products(Kernel& kernel);
 
-/// The same of a result of two to sixteen rows or columns, for dtypes that tensor cores do not multiply: a sum for each of
-/// them, which share what is read of the matrix. A tile of theirs has few blocks, each of which walks the whole depth
-/// (f32 [2, 4096] x [4096, 1024] on an H100: 118 us).
+/// The same of a result of two to sixteen rows or columns, for dtypes that tensor cores do not multiply: a sum for each
+/// of them, which share what is read of the matrix. A tile of theirs has few blocks, each of which walks the whole
+/// depth (f32 [2, 4096] x [4096, 1024] on an H100: 118 us).
 bool sum_few_products(Kernel& kernel, const Target& target);
 
 }  // namespace tenon::codegen

@@ -1,7 +1,9 @@
 // Packs: several kernels as one launch. Each member is a __device__ function with the body that it would have alone;
-// the one __global__ function deals its blocks to them in order. A member sees its own block's number as blockIdx, and
-// the threads that it has no use for leave at once: barriers count only those that are left (CUDA C++ Programming
-// Guide, "Synchronization Functions"; sm_70 and later), and block sizes are whole warps.
+// the one __global__ function deals its blocks to them in order. Neighbours that are one kernel but for their operands
+// have one function, for which the block chooses the operands: it is compiled once, and read by all multiprocessors. A
+// member sees its own block's number as blockIdx, and the threads that it has no use for leave at once: barriers count
+// only those that are left (CUDA C++ Programming Guide, "Synchronization Functions"; sm_70 and later), and block sizes
+// are whole warps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +63,7 @@ class PackEmitter {
 
   Source emit() {
     std::string text;
-    for (std::size_t i = 0; i < members_.size(); ++i)
+    for (std::size_t i = 0; i < members_.size(); i = behind_alike(i))
       text += member_text(name_of(i, members_[i]), members_[i], sources_[i], pack_.launch.block) + "\n";
     pack_.text = with_prelude(text + entry_text());
     return std::move(pack_);
@@ -73,13 +75,43 @@ class PackEmitter {
     out.open(fmt::format("extern \"C\" __global__ void {} {}({}) {{", bounds_of(pack_.launch, pack_.resident),
                          pack_.entry, parameter_list()));
     out.line("const u32 block = blockIdx.x;");
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      const std::string condition = i + 1 < members_.size() ? fmt::format("if (block < end{}) return ", i) : "";
-      out.line(fmt::format("{}{}({{{}}}{});", condition, name_of(i, members_[i]),
-                           i == 0 ? "block" : fmt::format("block - (u32)end{}", i - 1), arguments(i)));
+    for (std::size_t i = 0; i < members_.size();) {
+      const std::size_t behind = behind_alike(i);
+      const std::string condition =
+          behind < members_.size() ? fmt::format("if (block < end{}) return ", behind - 1) : "";
+      const auto block_of = [&](std::size_t member) {
+        return member == 0 ? std::string("block") : fmt::format("block - (u32)end{}", member - 1);
+      };
+      std::string arguments = "{" + of_members(i, behind, block_of) + "}";
+      for (std::size_t operand = 0; operand < members_[i].operands.size(); ++operand)
+        arguments += ", " + of_members(i, behind, [&](std::size_t member) {
+                       return operand_of(member, members_[member].operands[operand]);
+                     });
+      out.line(fmt::format("{}{}({}{});", condition, name_of(i, members_[i]), arguments, dims_of(i)));
+      i = behind;
     }
     out.close();
     return out.text();
+  }
+
+  // The first member behind `member` that is another kernel.
+  std::size_t behind_alike(std::size_t member) const {
+    std::size_t behind = member + 1;
+    while (behind < members_.size() && sources_[behind].body == sources_[member].body &&
+           sources_[behind].dims == sources_[member].dims &&
+           sources_[behind].launch.block == sources_[member].launch.block &&
+           parameters(members_[behind]) == parameters(members_[member]))
+      ++behind;
+    return behind;
+  }
+
+  // "block < end0 ? a : block < end1 ? b : c", of what members have in one place.
+  template <class Text>
+  static std::string of_members(std::size_t first, std::size_t behind, const Text& text) {
+    std::string chosen;
+    for (std::size_t member = first; member + 1 < behind; ++member)
+      chosen += fmt::format("block < end{} ? {} : ", member, text(member));
+    return chosen + text(behind - 1);
   }
 
   std::string parameter_list() const {
@@ -92,9 +124,8 @@ class PackEmitter {
     return list.substr(0, list.size() - 2);
   }
 
-  std::string arguments(std::size_t member) const {
+  std::string dims_of(std::size_t member) const {
     std::string list;
-    for (const Operand& operand : members_[member].operands) list += ", " + operand_of(member, operand);
     for (const std::string& dim : sources_[member].dims)
       list += fmt::format(", dim{}", std::find(pack_.dims.begin(), pack_.dims.end(), dim) - pack_.dims.begin());
     return list;
