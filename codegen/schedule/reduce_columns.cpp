@@ -152,7 +152,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   // Many blocks of few elements take longer to launch than to read (argmax along 64 of f32 [.., 64, 8] on an H100: 1469
   // us by 421888 blocks of 256 threads, 543 of 128, 310 of 64).
   constexpr std::int64_t kRowsOfThread = 8, kManyBlocks = 16;
-  const std::int64_t blocks = shape.rows / std::min<std::int64_t>(along, schedule.team.columns * schedule.vector);
+  const std::int64_t blocks = shape.rows / std::clamp<std::int64_t>(along, 1, schedule.team.columns * schedule.vector);
   while (!reread && schedule.team.threads > 64 && blocks >= kManyBlocks * target.multiprocessors &&
          shape.length < kRowsOfThread * (schedule.team.threads / schedule.team.columns))
     schedule.team.threads /= 2;

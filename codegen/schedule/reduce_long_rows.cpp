@@ -175,7 +175,8 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
   const bool wide = widest_of(kernel) > 4;  // what f64 computes takes more registers, and leaves none to hold
   const int threads = (wide ? kMostOfWide : 2 * kMostThreads) / resident / 32 * 32;
   const RowShape shape = shape_of(kernel);
-  if (!target.may.grid_rows || shape.rows == 0 || has_one_sweep(kernel, chosen)) return std::nullopt;
+  const bool empty = shape.rows == 0 || shape.length == 0;
+  if (!target.may.grid_rows || empty || has_one_sweep(kernel, chosen)) return std::nullopt;
   ReduceSchedule schedule = chosen;
   schedule.team = {.mapping = RowMapping::block, .threads = threads, .grid = 2};  // of how many is found below
   const std::int64_t bytes = shared_bytes(kernel, schedule);

@@ -297,6 +297,21 @@ TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
             std::string::npos);
 }
 
+TEST(ReduceSchedule, RowsAndColumnsWithoutElementsHaveOne) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const char* text :
+       {"x: f32[100, 1, 3, 8, 0], w: f32[0]) { return layer_norm(expm1(x), w) }",
+        "x: f32[100, 24, 8], w: f32[0]) { return layer_norm(slice(x, axis=2, start=[0], stop=[0]), w) }",
+        "x: f32[300, 0]) { return softmax(x) }", "x: f32[300, 0]) { return sum(x, axis=0) }",
+        "x: f32[0, 300]) { return sum(x, axis=0) }"}) {
+    const ir::Plan plan = ir::make_plan(ir::parse(std::string("graph g(") + text));
+    for (int group = 0; group < static_cast<int>(plan.groups.size()); ++group) {
+      const Kernel kernel = test::scheduled_kernel(plan, group, unspecialized(plan), target);
+      EXPECT_TRUE(verify(kernel.schedule, kernel, target).empty()) << text;
+    }
+  }
+}
+
 TEST(ReduceSchedule, OneSweepOverLongRowsReadsThemAsTheyCome) {
   const auto loss = [](const std::string& columns) {
     return chosen("x: bf16[64, " + columns +
