@@ -105,6 +105,12 @@ std::int64_t element_bytes(const Kernel& kernel, const Access& access) {
   return size_of(kernel.operands[static_cast<std::size_t>(access.operand)].dtype);
 }
 
+std::int64_t narrowest_stored(const Kernel& kernel) {
+  std::int64_t narrowest = 8;
+  for (const Store& store : kernel.stores) narrowest = std::min(narrowest, element_bytes(kernel, store.access));
+  return narrowest;
+}
+
 std::optional<std::int64_t> step_along(const Index& index, int axis, int vector, const Kernel& kernel) {
   std::int64_t sum = 0;
   for (const IndexTerm& term : index.terms()) {

@@ -11,6 +11,8 @@ namespace tenon::codegen {
 
 /// Of one element as it lies in memory.
 std::int64_t element_bytes(const Kernel& kernel, const Access& access);
+/// Of the elements that are stored, the bytes of the narrowest.
+std::int64_t narrowest_stored(const Kernel& kernel);
 
 /// What index(axis + j) - index(axis) is for 0 <= j < vector when `axis` is a multiple of `vector`: c for c * j, or
 /// nothing when it is no such multiple. Instruction values that vary along the axis count as unknown.

@@ -1,6 +1,7 @@
 // Fewer axes: those of extent 1 go, and neighbours that every index treats as one become one. A guard may ask for the
 // outer of two alone: a pad of the columns of [W, 3] by k is one of 3 W elements by 3 k. Contract and attend keep their
-// last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be.
+// last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be. A short axis
+// goes where everything along it is written out.
 #include <algorithm>
 
 #include "codegen/kernel/kernel.h"

@@ -178,7 +178,8 @@ __device__ __forceinline__ auto right_shift(A a, B b) {
 //@ divide_by
 // a / b for a normal b whose reciprocal, `inverse`, is normal too, rounded to the nearest: without the branch of a
 // division. As in share_of the remainder makes the quotient by it the nearest number, or one beside it where a is below
-// 2^-100 (in f64 2^-960) and the remainder underflows. Infinite quotients have none, and zeros keep their sign.
+// 2^-100 (in f64 2^-960) and the remainder underflows, or the quotient is not normal. Infinite quotients have none, and
+// zeros keep their sign.
 template <class F>
 __device__ __forceinline__ F divide_by(F a, F b, F inverse) {
   const F quotient = a * inverse;

@@ -41,12 +41,6 @@ bool streams_lie_in_runs(const Kernel& kernel) {
   return staged > 0 && others == 0;
 }
 
-std::int64_t narrowest_stored(const Kernel& kernel) {
-  std::int64_t narrowest = 8;
-  for (const Store& store : kernel.stores) narrowest = std::min(narrowest, element_bytes(kernel, store.access));
-  return narrowest;
-}
-
 int vector_of(const Kernel& kernel) {
   return power_of_two_divisor(kernel.axes.back().extent, static_cast<int>(16 / widest_of(kernel)), kernel.symbols);
 }

@@ -28,7 +28,7 @@ const char* const kMixed =
   return p, q, r, s, t, u
 })";
 
-// Of a few rows, as in a decoder's step: main loops that stream their weights. The last one reads them along the depth.
+// Of a few rows, as in a decoder's step: main loops that stream their weights.
 const char* const kProducts =
     R"(graph projections(x: bf16[8, 512], wq: bf16[512, 256], wk: bf16[512, 64], wv: bf16[512, 64], y: bf16[8, 512]) {
   q = matmul(x, wq)
@@ -214,8 +214,25 @@ TEST(Pack, ProductsShareALaunchWithThoseOfTheSameScheduleAlone) {
     d = exp(z)
     return a, b, c, d
   })"));
-  for (const Launch& launch : deal_launches(lowered(plan, {}, target), target))
+  const std::vector<Launch> launches = deal_launches(lowered(plan, {}, target), target);
+  EXPECT_LT(launches.size(), 4U);
+  EXPECT_GT(launches.size(), 1U);
+  for (const Launch& launch : launches)
     for (const Kernel& member : launch.members) EXPECT_EQ(member.schedule, launch.members.front().schedule);
+}
+
+// Neighbours that are one kernel but for their operands have one function, which the block chooses operands for.
+TEST(Pack, MembersThatAreAlikeAreOneFunction) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const Source same =
+      emit_cuda(packed(ir::make_plan(ir::parse(R"(graph same(x: f32[1, 2048], a: f32[64, 2048], b: f32[64, 2048]) {
+    return matmul(x, transpose(a)), matmul(x, transpose(b))
+  })")),
+                       {}, target),
+                target);
+  EXPECT_EQ(same.text.find("m1_reduce_sum("), std::string::npos) << same.text;
+  test::expect_lines(same.text,
+                     {"m0_reduce_sum({block < end0 ? block : block - (u32)end0}, block < end0 ? m0_in0 : m1_in0, "});
 }
 
 // Parts, tiles and products of warpgroups are launched by themselves, whatever a plan says; on a CPU everything is.
