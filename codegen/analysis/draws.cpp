@@ -1,9 +1,16 @@
 // See draws.h.
 #include "codegen/analysis/draws.h"
 
+#include <algorithm>
+
 #include "codegen/analysis/vectorize.h"
 
 namespace tenon::codegen {
+
+bool draws_random_numbers(const Kernel& kernel) {
+  return std::any_of(kernel.body.begin(), kernel.body.end(),
+                     [](const Instr& instr) { return instr.kind == InstrKind::random; });
+}
 
 Index block_of(const Kernel& kernel, const Instr& random) {
   return random.word < 0 ? floor_div(random.index, 4, kernel.context()) : random.index;

@@ -1,5 +1,5 @@
-// Random numbers that an attention draws four at a time. Element i of random bits is word i % 4 of block i / 4, so that
-// four neighbouring keys of a query may share a block, and need the rounds of one Philox between them.
+// Random numbers, and those that an attention draws four at a time. Element i of random bits is word i % 4 of block i /
+// 4, so that four neighbouring keys of a query may share a block, and need the rounds of one Philox between them.
 #pragma once
 
 #include <vector>
@@ -7,6 +7,8 @@
 #include "codegen/kernel/kernel.h"
 
 namespace tenon::codegen {
+
+bool draws_random_numbers(const Kernel& kernel);
 
 /// The number of the block that a random number is a word of, and whether 32 bits hold it.
 Index block_of(const Kernel& kernel, const Instr& random);

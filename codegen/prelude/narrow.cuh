@@ -84,6 +84,17 @@ __device__ __forceinline__ float narrow_div(float a, float b) {
 #endif
 }
 
+//@ nearest_div
+// a / b rounded to the nearest, or the number beside it where it lies next to the middle of two or is not normal: a
+// division without its branch, for the results of 16 bits of which a thread has a vector. Both are scaled so that the
+// reciprocal and the remainder are normal numbers wherever the quotient is one.
+__device__ __forceinline__ float nearest_div(float a, float b) {
+  const float size = fabsf(b);
+  const float scale = size > 0x1p100f ? 0x1p-48f : fminf(fabsf(a), size) < 0x1p-100f ? 0x1p48f : 1.0f;
+  a *= scale, b *= scale;
+  return divide_by(a, b, quick_reciprocal(b));
+}
+
 //@ logistic
 // 1 / (1 + exp(x)), whose quarter keeps the reciprocal from subnormal numbers until exp(x) overflows.
 __device__ __forceinline__ float logistic(float x) {

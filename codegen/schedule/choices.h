@@ -11,6 +11,8 @@ namespace tenon::codegen {
 
 /// Of the L2: more does not stay there until somebody reads it again. Measured on an H100, 32 MB of its 50.
 constexpr int kCachedPercent = 64;
+/// Of a row, that a thread keeps in registers: ten 16-byte vectors.
+constexpr int kMaxHeldBytes = 160;
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target);
 /// Whether `schedule` may be spread: something is the same along the outermost axis, and the vectors along it fill

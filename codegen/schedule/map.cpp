@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/analysis/interior.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/read_once.h"
@@ -94,11 +95,6 @@ bool lies_flat(const Kernel& kernel, const std::vector<Access>& accesses, int ve
 constexpr std::int64_t kManyStreams = 3, kManyStreamsBytes = 8;
 constexpr int kManyStreamsPercent = 256;  // of the L2: 128 MB of an H100
 
-bool draws_random_numbers(const Kernel& kernel) {
-  return std::any_of(kernel.body.begin(), kernel.body.end(),
-                     [](const Instr& instr) { return instr.kind == InstrKind::random; });
-}
-
 std::int64_t dense_streams(const Kernel& kernel, const std::vector<Access>& accesses, int vector) {
   return std::count_if(accesses.begin(), accesses.end(),
                        [&](const Access& access) { return flat_width(access, vector, kernel) == vector; });
@@ -163,10 +159,17 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
   // blocks at once than large ones leave room for (bench/results/map-log.md).
   if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
+  // Single elements of short columns are stored in longer rows (f16 [21501, 384, 28] turned around on an H100: 548 us,
+  // 477 so; [524288, 48] 64 and 57).
+  if (schedule.vector == 1 && narrowest == 2 && !few && rows <= tile.columns && columns >= 2 * tile.columns) {
+    tile.rows = static_cast<int>(std::max<std::int64_t>(tile.rows, 64));
+    tile.columns *= 2;
+    if (transpose_bytes(kernel, tile) <= kStaticSharedBytes) schedule.tile = tile;
+  }
   // Narrow elements need so many registers, or instructions, that blocks of 512 wait for each other (H100, 256 beside
   // 512: i8 [14960, 4096] 60 and 102 us, f16 [3, 69, 314008] 133 and 168; f32 2 % slower).
   constexpr std::int64_t kWord = 4;
-  const int points = tile.rows * tile.columns;
+  const int points = schedule.tile->rows * schedule.tile->columns;
   const int most = points >= 64 * 64 && transposed.stores.empty() && narrowest >= kWord ? 512 : 256;
   schedule.threads = std::min(most, points / schedule.vector);
 }
@@ -189,7 +192,10 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
     loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
   }
   const bool narrow = size == 1 ? std::min(stored, loaded) <= kSingle : std::max(stored, loaded) <= kNarrow;
-  if (!narrow || size > 4) return;
+  // Four random numbers are drawn at once, for which single elements are too few (dropout of f32 [23983, 4096] turned
+  // on an H100: 475 us, 324 shifted).
+  const bool drawn = draws_random_numbers(kernel) && stored < 4 * size;
+  if ((!narrow && !drawn) || size > 4) return;
   MapSchedule shifted = schedule;
   shifted.tile->shift = true;
   shifted.vector = static_cast<int>(16 / size);
@@ -245,7 +251,10 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& t
       schedule.vector > 1 && few_streams && points.min * bytes >= percent_of_l2(target, kLeastStreamedPercent) &&
       (points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes) ||
        (gathers_what_caches_hold(kernel, target) && !loads_read_once(kernel).empty()));
-  if (schedule.cache.streaming && !schedule.flat) schedule.threads = 512;
+  // Strips of overlapping loads take so many registers that large blocks wait for each other (5x5 means of bf16
+  // [2, 80, 512, 1000] on an H100: 337 us by 512 threads, 252 by 256).
+  const bool strips = schedule.overlaps && schedule.strip > 1;
+  if (schedule.cache.streaming && !schedule.flat && !strips) schedule.threads = 512;
   schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
                               !(schedule.tile && schedule.tile->shift) &&
                               cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
@@ -328,8 +337,10 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
 // too little under way, and blocks of such threads are launched too slowly (1.2 ns each on an H100).
 bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   constexpr std::int64_t kStoredBytes = 8;
-  constexpr int kPoints = 4;             // of 4 bytes too
-  constexpr std::size_t kManyLoads = 9;  // which each point of a flat vector finds anew
+  constexpr int kPoints = 4;  // of 4 bytes too
+  // Each point of a flat vector finds its loads anew, and of so many one point has enough under way (3x3 means of f32
+  // [116104, 63, 8, 3] on an H100: 307 us, 270 by single points; 5x5x5 maxima of bf16 [128, 75, 75, 75]: 61 and 51).
+  constexpr std::size_t kManyLoads = 9;
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);
@@ -339,7 +350,7 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
-  if (schedule.vector > 1 && streams(kernel).size() >= kManyLoads) return false;
+  if (streams(kernel).size() >= kManyLoads) return false;
   if (!flat || vector <= schedule.vector || kernel.axes.size() == 1 || points.bounds(kernel.symbols).max < vector)
     return false;
   schedule.vector = vector;
@@ -360,9 +371,9 @@ bool strip_short_axis(MapSchedule& schedule, const Kernel& kernel) {
   return true;
 }
 
-// Operands that rows along the axis before the innermost share, too many to stay in the caches beside what else is
-// moved: a thread has several of those rows, and loads what they share once (H100: RMS norms' weights, f32
-// [48, 1599472]: 302 us, 227 so; rotary embedding of f32 [27, 32768, 64] 259, 221).
+// Operands that rows along the axis before the innermost share, of which a row has too many to stay in the caches until
+// the next one wants them: a thread has several of those rows, and loads what they share once (H100: RMS norms'
+// weights, f32 [48, 1599472]: 302 us, 227 so; rotary embedding of f32 [27, 32768, 64] 259, 221).
 bool strip_shared_rows(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr int kRows = 8, kLeastPercent = 12;  // of the L2, that is shared
   const int axis = static_cast<int>(kernel.axes.size()) - 2;
@@ -373,10 +384,8 @@ bool strip_shared_rows(MapSchedule& schedule, const Kernel& kernel, const Target
   std::int64_t shared = 0;
   for (const Instr& instr : kernel.body) {
     if (instr.kind != InstrKind::load || (instr.depends >> axis & 1) != 0 || !instr.access.guards.empty()) continue;
-    std::int64_t bytes = element_bytes(kernel, instr.access);
-    for (std::size_t a = 0; a < kernel.axes.size(); ++a)
-      if ((instr.depends >> a & 1) != 0) bytes *= kernel.axes[a].extent.bounds(kernel.symbols).min;
-    shared += bytes;
+    if ((instr.depends >> (axis + 1) & 1) != 0)
+      shared += element_bytes(kernel, instr.access) * kernel.axes.back().extent.bounds(kernel.symbols).min;
   }
   if (shared < percent_of_l2(target, kLeastPercent)) return false;
   schedule.strip = kRows;

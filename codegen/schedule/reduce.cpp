@@ -27,6 +27,7 @@ constexpr int kBytesInFlight = 128;  // per thread: 64 KB and more on an SM, twi
 constexpr int kRegisterBytes = 4;    // what an element alone takes, however narrow
 constexpr int kMostUnrolled = 16;
 constexpr std::int64_t kShortestPeeled = 256;
+constexpr int kThreadsOfWindows = 256;       // of a block whose threads have short rows alone
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
 constexpr int kMostThreadsRereading = 1024;
 constexpr int kThreadsStreaming = 256;     // of a block whose rows pass the caches by, or twice as many
@@ -35,6 +36,7 @@ constexpr int kMostThreads = 512;          // of a block, which leaves each 64 r
 constexpr int kTurnsOfPart = 2;            // of unrolled steps that a part of a row has at least
 constexpr int kLeastShared = 384 << 10;    // bytes of a row for which a second function pays that was one block's: 7 us
 constexpr int kMostStreamedPercent = 640;  // of the L2: 320 MB of an H100, where it was measured
+constexpr int kMostOfNorms = 24;           // issue slots of an element of those rows
 constexpr int kRegistersOfNorms = 51;      // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
@@ -60,7 +62,7 @@ std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
 // Short rows: as few lanes of a warp as leave each little to hold, and blocks of as many rows as take longer to move
 // than to launch (1.2 ns a block on an H100), where that leaves blocks enough for every multiprocessor.
 void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
-  constexpr std::int64_t kElements = 16, kElementsAcross = 24, kElementsReadOnly = 48, kVectors = 8,
+  constexpr std::int64_t kElements = 16, kElementsAcross = 24, kElementsReadOnly = 48, kVectors = 8, kSingles = 24,
                          kBytesOfBlock = 6 << 10, kBytesReadOnly = 12 << 10, kBlocks = 4;
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
   // Of a row whose elements are stored across it a lane has more, so that a warp stores pieces of more rows. So it has
@@ -68,17 +70,37 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   // an H100: 472 us of whole warps, 268 of 8 lanes).
   const bool held = rereads(kernel) && !stores_elements(kernel);
   const std::int64_t elements = stores_across(kernel) ? kElementsAcross : held ? kElementsReadOnly : kElements;
-  std::int64_t each = std::clamp<std::int64_t>(elements / schedule.vector, 1, kVectors);  // vectors of a lane
+  // Vectors of a lane; of rows that only single elements divide it has more (cross entropy of bf16 rows of 187 on an
+  // H100: 189 us of 32 lanes, 139 of 8).
+  const std::int64_t most = held && schedule.vector == 1 ? kSingles : kVectors;
+  std::int64_t each = std::clamp<std::int64_t>(elements / schedule.vector, 1, most);
+  if (rereads(kernel))
+    each = std::clamp<std::int64_t>(kMaxHeldBytes / std::max<std::int64_t>(1, schedule.vector * held_bytes(kernel)), 1,
+                                    each);
   // Of narrow vectors, and of bytes, 32 to 64 bytes (H100, read once: least of i8 [1238256, 88] 69 us of 8 lanes, 45 of
   // 4; sums of bf16 rows of 215 86 of 32, 67 of 16; of f32 rows of 26 45 of 2, 41 of 4).
   constexpr std::int64_t kBytesOfLane = 32, kVectorsOfBytes = 4, kWideVector = 16;
   const std::int64_t vector_bytes = schedule.vector * widest_of(kernel);
-  if (!rereads(kernel) && !stores_elements(kernel) && !finds_index(kernel) && shape.known)
+  const bool once = !rereads(kernel) && !stores_elements(kernel) && !finds_index(kernel) && shape.known;
+  if (once)
     each = vector_bytes < kWideVector ? kBytesOfLane / vector_bytes : widest_of(kernel) == 1 ? kVectorsOfBytes : each;
   const auto enough = [&](int threads, int lanes) {
     return shape.rows / (threads / lanes) >= kBlocks * target.multiprocessors;
   };
-  const int least = schedule.peeled ? 2 * schedule.vector : 2;  // a thread for each element at the ends
+  // A thread for each element at the ends of a peeled row. The lanes of a row that is stored take pieces of 64 bytes:
+  // of less, an access of a warp has too many (f32 [98304, 38, 38] over its sum on an H100: 573 us of 4 lanes with
+  // vectors of 2, 399 of 8; f64 [1793507, 32] over its greatest 248 of 2, 195 of 4).
+  constexpr std::int64_t kPiece = 64;
+  int least = schedule.peeled ? 2 * schedule.vector : 2;
+  const bool pieces = stores_elements(kernel) && !stores_across(kernel) && schedule.vector > 1;
+  while (pieces && least * vector_bytes < kPiece) least *= 2;
+  // Windows, whose elements lie apart, are as many accesses to one thread as to several (greatest of bf16 windows of
+  // 3 x 3 on an H100: 355 us of 2 lanes, 270 of one; means of f16 windows of 5 x 5: 134 and 115).
+  if (once && schedule.vector == 1 && shape.length <= 2 * each && schedule.team.mapping == RowMapping::warp) {
+    schedule.team.mapping = RowMapping::thread;
+    schedule.team.threads = kThreadsOfWindows;
+    return;
+  }
   const auto fewer = [&] { return std::max(least, schedule.team.lanes / 2); };
   if (schedule.team.mapping == RowMapping::warp)
     while (fewer() < schedule.team.lanes &&
@@ -141,6 +163,14 @@ void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, cons
   schedule.team.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
 }
 
+int computed_of(const Kernel& kernel) {
+  int cost = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::map && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
+      cost += ir::info(instr.op).cost;
+  return cost;
+}
+
 // The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
 // many that there are few shifts at the ends of a row, and as many blocks as registers are left for.
 void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
@@ -155,7 +185,9 @@ void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, con
   }
   const int resident =
       std::min(target.threads_per_multiprocessor, target.registers_per_multiprocessor / kRegistersOfNorms);
-  if (widest == 2)
+  // What computes more than a norm spills beyond so few registers (softmax of quotients of bf16 [53949, 1388] and two
+  // rows).
+  if (widest == 2 && computed_of(kernel) <= kMostOfNorms)
     schedule.occupancy.least = std::min(target.blocks_per_multiprocessor, resident / schedule.team.threads);
 }
 
@@ -170,7 +202,8 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ta
   if (!shape.known || !rereads(kernel)) return;
   if (row_loads(kernel).size() > row_streams(kernel).size()) choose_norm_team(schedule, kernel, target, shape);
   const int most_of_lane = stores_elements(kernel) ? kMaxHeldElements / 2 : kMostOfLaneReadOnly;
-  if (schedule.team.mapping == RowMapping::warp && shape.length > most_of_lane * schedule.team.lanes) {
+  const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
+  if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = 128;
   }
@@ -187,8 +220,9 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ta
   }
 }
 
-// Large rows in registers. Some 64 KB of rows under way on a multiprocessor are enough; more of them push each other
-// out of the L2 before they are done. So as many threads have a row that few rows fit, or each block asks for shared
+// Large rows in registers. 64 KB of rows under way on a multiprocessor are enough, and less are not (softmax of f32
+// rows of 9648 on an H100: 296 us by one block, 213 by two); of rows that are stored more push each other out of the L2
+// before they are done. So as many threads have a row that few rows fit, or each block asks for shared
 // memory that holds others off, except where that would take the L1 from operands that all rows share. Measured on
 // sm_90, 1 % each; not measured where a row of f32 is more than one stream. A few rows are never too many, and kernels
 // that ask for no shared memory may share a launch.
@@ -201,8 +235,9 @@ void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const
     return;
   if (widest != 2 && (widest != 4 || streams != 1)) return;
   if (widest == 4 && row_loads(kernel).size() == streams) {
-    if (shape.least_rows >= kManyRows * target.multiprocessors)
-      schedule.occupancy.most = static_cast<int>(kBytesUnderWay / (shape.length * widest));
+    const std::int64_t bytes = shape.length * widest;
+    if (stores_elements(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
+      schedule.occupancy.most = static_cast<int>((kBytesUnderWay + bytes - 1) / bytes);
     return;
   }
   ReduceSchedule wider = schedule;
@@ -268,8 +303,10 @@ int blocks_with_registers(const Kernel& kernel, const Target& target, const Redu
     return blocks * schedule.team.threads <= target.registers_per_multiprocessor / kLeastRegisters ? blocks : 0;
   }
   if (shared_elements(schedule) > 0) return resident_blocks(kernel, schedule, target);
-  // The compiler rather keeps one load of peeled rows under way than it takes a register beyond the 32nd.
-  return int{schedule.peeled};
+  // The compiler rather keeps one load of peeled rows under way than it takes a register beyond the 32nd. Two large
+  // blocks hold what 64 registers have room for (softmax of f32 [3016, 9725] and a row on an H100: 153 us by one, 111).
+  constexpr int kLargeBlock = 512;
+  return !schedule.peeled ? 0 : holds_rows(schedule) && schedule.team.threads == kLargeBlock ? 2 : 1;
 }
 
 bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {

@@ -17,7 +17,6 @@ constexpr int kLongestHeldByWarp = 4096;
 constexpr int kLongestOfThread = 32;
 constexpr int kLongestOfRun = 256;
 constexpr int kMostHeldElements = 64;  // of a row, per thread
-constexpr int kMostHeldBytes = 160;    // likewise; half of it where a block has all the registers
 constexpr int kLeastShared = 16384;    // bytes of a row for which shared memory is worth a try
 constexpr int kLeastUnderWay = 16384;  // elements on a multiprocessor
 constexpr int kMostShared = 6;         // blocks of a multiprocessor that have a row in shared memory
@@ -28,7 +27,9 @@ void hold(ReduceSchedule schedule, std::int64_t length, std::int64_t element_byt
   const int team = team_size(schedule);
   const std::int64_t vectors = schedule.team.mapping == RowMapping::column ? length : length / schedule.vector;
   const std::int64_t elements = (vectors + team - 1) / team * schedule.vector;
-  const std::int64_t bytes = schedule.team.threads == kMostThreads ? kMostHeldBytes / 2 : kMostHeldBytes;
+  const std::int64_t bytes = schedule.team.threads == kMostThreads  // a block that has all the registers
+                                 ? kMaxHeldBytes / 2
+                                 : kMaxHeldBytes;
   if (elements == 0 || elements > kMostHeldElements || elements * element_bytes > bytes) return;
   schedule.keep = InRegisters{static_cast<int>(elements)};
   result.push_back(schedule);

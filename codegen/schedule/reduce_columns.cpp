@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/analysis/gathers_ahead.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/rounds.h"
@@ -27,7 +28,9 @@ constexpr std::int64_t kShortColumn = 64;
 // and max of bf16 [120, 418648]: 61 and 48).
 constexpr int kThreadsOfMany = 128;
 constexpr int kResidentOfMany = 256;  // each counts for so many: four blocks of 128 run on a multiprocessor at once
-constexpr int kMostOfTile = 64;       // elements of a tile that a thread goes over twice
+// Elements of a tile that a thread goes over twice; with 64 few threads run (cross entropy of bf16 [116377, 572] down
+// its columns on an H100: 103 us, 72; of f16 [41, 4096, 1024] 189 and 142).
+constexpr int kMostOfTile = 32, kMostOfTileReread = 64;
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
@@ -60,9 +63,11 @@ std::optional<ReduceSchedule> peel_columns(const Kernel& kernel, const Target& t
   if (!kernel.axes[shape.kept - 1].extent.is_constant()) return std::nullopt;
   if (schedule.vector < 2 || column_reference(kernel, schedule.vector, {}) == nullptr) return std::nullopt;
   // Few blocks, of many registers, compute too slowly (greatest sigmoid of bf16 [135201, 425] on an H100: 96 us, 67 in
-  // elements).
+  // elements), but for random numbers, which are drawn by fours (least of bf16 [8192, 48845] behind dropout: 1688 and
+  // 781).
   constexpr int kMostComputed = 6;
-  if (element_cost(kernel, rounds_of(kernel).sweeps[0]) > kMostComputed) return std::nullopt;
+  if (!draws_random_numbers(kernel) && element_cost(kernel, rounds_of(kernel).sweeps[0]) > kMostComputed)
+    return std::nullopt;
   const std::int64_t vectors = shape.rows / schedule.vector;
   if (vectors == 0) return std::nullopt;  // nothing but edges
   while (schedule.team.columns > 8 && schedule.team.columns >= 2 * vectors) schedule.team.columns /= 2;
@@ -164,8 +169,11 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (shared.moments && large)  // 200 us of two f32 streams [13088, 3136], 140 so (H100)
     unroll = std::max(1, unroll / static_cast<int>(std::max<std::size_t>(1, row_streams(kernel).size())));
   if (usable == 1 && stores_elements(kernel)) unroll = std::min(unroll, 2 * kMostUnrolled);
-  if (shared.online)
-    while (2 * unroll * schedule.vector <= kMostOfTile && 2 * unroll * team <= shape.length && unroll < 16) unroll *= 2;
+  if (shared.online) {
+    const int most = std::max(1, (reread ? kMostOfTileReread : kMostOfTile) / schedule.vector);
+    while (2 * unroll <= most && 2 * unroll * team <= shape.length && unroll < 16) unroll *= 2;
+    if (!reread) unroll = std::min(unroll, most);
+  }
   schedule.keep = Reread{shared.online, unroll, shared.moments};
   const int resident = large ? kResidentOfMany : schedule.team.threads;  // as registers leave room for
   if (one_sweep(kernel, shared))

@@ -13,7 +13,6 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMaxHeldBytes = 160;     // of a row, per thread: ten 16-byte vectors
 constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is used
 constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters

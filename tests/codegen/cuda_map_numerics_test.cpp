@@ -1,4 +1,6 @@
 // Map kernels of generated CUDA on the host: every operator, cast and view, and the ways that elements are walked.
+#include <fmt/format.h>
+
 #include <sstream>
 
 #include "codegen/schedule/schedule.h"
@@ -338,6 +340,15 @@ TEST(CudaMapNumerics, QuotientsByConstants) {
                    "); z = sub(y, 1); return y, z, reciprocal(y) }");
     }
   }
+}
+
+// Without the branch of a division: what is exact stays so (x / x, whose logarithm is 0), at both ends of the range
+// too.
+TEST(CudaMapNumerics, QuotientsOf16Bits) {
+  for (const char* dtype : {"bf16", "f16"})
+    for (const char* divisor : {"x", "mul(x, 3)", "flip(x)", "reciprocal(x)", "add(abs(flip(x)), 0.001)"})
+      expect_right(
+          fmt::format("graph g(x: {}[65536]) {{ y = div(x, {}); return y, log(y), sub(y, 1) }}", dtype, divisor));
 }
 
 // Along the tile's rows each of its elements is behind a guard of its own.

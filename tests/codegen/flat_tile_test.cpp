@@ -150,7 +150,7 @@ TEST(FlatTile, ShortAxesAreJoinedWithTheirNeighbours) {
       chosen(transposed("bf16[4096, 4096, 8]", "[2, 1, 0]")),
       "map threads=256 vector=8 flat tile axis=0 rows=128 columns=64 keep_reads; box 8 16 64; 8 at once, 1 together");
   EXPECT_EQ(chosen(transposed("f32[7, 1048577, 9]", "[2, 1, 0]")),
-            "map threads=256 vector=1 flat tile axis=0 rows=512 columns=512; box 9 75 7; 1 at once, 1 together");
+            "map threads=256 vector=1 flat tile axis=0 rows=256 columns=128; box 9 30 7; 1 at once, 1 together");
   EXPECT_EQ(chosen(transposed("f32[512, 384, 512]", "[2, 1, 0]")),
             "map threads=512 vector=4 tile axis=0 rows=64 columns=64 tile_vector=4 keep_reads");
 }

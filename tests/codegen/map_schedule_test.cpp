@@ -115,7 +115,7 @@ TEST(MapSchedule, VectorsAreSpreadAlongABatchThatSharesMoreThanTheCachesKeep) {
             "map threads=256 vector=8 unroll=16 spread streaming streaming_loads");
   // as far as the batch goes
   EXPECT_EQ(chosen(gather_and_add(12, 4096, "4096, 1024")),
-            "map threads=128 vector=8 unroll=4 spread streaming streaming_loads");
+            "map threads=128 vector=8 unroll=12 spread streaming streaming_loads");
   EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")),
             "map threads=128 vector=8 unroll=15 spread streaming streaming_loads");
   // 6 MB pass; nothing is shared but a row, or nothing at all

@@ -120,7 +120,7 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
 
 TEST(ReduceSchedule, AMaximumAndExponentialsDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: f32[25024, 1024]) { y = logsumexp(x, axis=[0])"),
-            "reduce team=column threads=256 vector=4 online unroll=16 cut=splits parts=66 finish=warp streaming_loads");
+            "reduce team=column threads=256 vector=4 online unroll=8 cut=splits parts=66 finish=warp streaming_loads");
   EXPECT_EQ(chosen("x: bf16[16384, 16, 320]) { y = log_softmax(x, axis=0)"),
             "reduce team=column threads=512 columns=16 vector=4 online unroll=16 streaming");
   EXPECT_EQ(chosen("x: f32[64, 32, 4097, 13]) { y = log_softmax(x, axis=2)"),

@@ -97,6 +97,14 @@ std::optional<std::string> quotient_by_constant(const Kernel& kernel, const Inst
   return fmt::format("divide_by({}, {}, {})", dividend, value_name(kernel, instr.args[1]), inverse);
 }
 
+// A quotient that has 16 bits in the end.
+std::optional<std::string> quotient_of_16_bits(const Kernel& kernel, const Instr& instr) {
+  if (!is_real(instr.dtype) || size_of(instr.dtype) > 2) return std::nullopt;
+  if (instr.op == ir::Op::reciprocal) return fmt::format("nearest_div(1.0f, {})", value_name(kernel, instr.args[0]));
+  if (instr.op != ir::Op::div) return std::nullopt;
+  return fmt::format("nearest_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+}
+
 std::string narrow_expression(const Kernel& kernel, InstrId id) {
   const Instr& instr = kernel.instr(id);
   std::vector<std::string> args;
@@ -205,6 +213,8 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       if (instr.narrow) return narrow_expression(kernel, id);
       if (is_share(kernel, id))
         return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+      if (instr.composed == Composed::none)
+        if (const auto quotient = quotient_of_16_bits(kernel, instr)) return *quotient;
       return map_expression(kernel, instr);
     case InstrKind::round:
       if (is_exact_in(kernel, instr.args[0], instr.dtype)) return value_name(kernel, instr.args[0]);
