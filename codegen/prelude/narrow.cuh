@@ -87,12 +87,11 @@ __device__ __forceinline__ float narrow_div(float a, float b) {
 //@ nearest_div
 // a / b rounded to the nearest, or the number beside it where it lies next to the middle of two or is not normal: a
 // division without its branch, for the results of 16 bits of which a thread has a vector. Both are scaled so that the
-// reciprocal and the remainder are normal numbers wherever the quotient is one.
+// reciprocal is a normal number; what is of b alone quotients by one number share.
 __device__ __forceinline__ float nearest_div(float a, float b) {
-  const float size = fabsf(b);
-  const float scale = size > 0x1p100f ? 0x1p-48f : fminf(fabsf(a), size) < 0x1p-100f ? 0x1p48f : 1.0f;
-  a *= scale, b *= scale;
-  return divide_by(a, b, quick_reciprocal(b));
+  const float size = fabsf(b), scale = size > 0x1p100f ? 0x1p-48f : size < 0x1p-76f ? 0x1p48f : 1.0f;
+  b *= scale;
+  return divide_by(a * scale, b, quick_reciprocal(b));
 }
 
 //@ logistic

@@ -338,8 +338,10 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
 bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   constexpr std::int64_t kStoredBytes = 8;
   constexpr int kPoints = 4;  // of 4 bytes too
-  // Each point of a flat vector finds its loads anew, and of so many one point has enough under way (3x3 means of f32
-  // [116104, 63, 8, 3] on an H100: 307 us, 270 by single points; 5x5x5 maxima of bf16 [128, 75, 75, 75]: 61 and 51).
+  // Each point of a flat vector finds its loads anew, and of so many bytes one point has enough under way (3x3 means of
+  // f32 [116104, 63, 8, 3] on an H100: 307 us, 270 by single points; 5x5x5 maxima of bf16 [128, 75, 75, 75] 61 and 51,
+  // but 3x3 means of f16 [24, 192, 128, 128] 84 and 95).
+  constexpr std::int64_t kManyBytes = 36;
   constexpr std::size_t kManyLoads = 9;
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
@@ -350,7 +352,7 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
-  if (streams(kernel).size() >= kManyLoads) return false;
+  if (streams(kernel).size() >= kManyLoads && (schedule.vector > 1 || bytes >= kManyBytes)) return false;
   if (!flat || vector <= schedule.vector || kernel.axes.size() == 1 || points.bounds(kernel.symbols).max < vector)
     return false;
   schedule.vector = vector;

@@ -97,12 +97,16 @@ std::optional<std::string> quotient_by_constant(const Kernel& kernel, const Inst
   return fmt::format("divide_by({}, {}, {})", dividend, value_name(kernel, instr.args[1]), inverse);
 }
 
-// A quotient that has 16 bits in the end.
+// A quotient that has 16 bits in the end. What f16 holds, and what it makes of smaller and larger divisors, has a
+// normal reciprocal or none.
 std::optional<std::string> quotient_of_16_bits(const Kernel& kernel, const Instr& instr) {
   if (!is_real(instr.dtype) || size_of(instr.dtype) > 2) return std::nullopt;
-  if (instr.op == ir::Op::reciprocal) return fmt::format("nearest_div(1.0f, {})", value_name(kernel, instr.args[0]));
-  if (instr.op != ir::Op::div) return std::nullopt;
-  return fmt::format("nearest_div({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+  const bool reciprocal = instr.op == ir::Op::reciprocal;
+  if (!reciprocal && instr.op != ir::Op::div) return std::nullopt;
+  const std::string dividend = reciprocal ? "1.0f" : value_name(kernel, instr.args[0]);
+  const std::string divisor = value_name(kernel, instr.args.back());
+  return instr.dtype == DType::f16 ? fmt::format("divide_by({0}, {1}, quick_reciprocal({1}))", dividend, divisor)
+                                   : fmt::format("nearest_div({}, {})", dividend, divisor);
 }
 
 std::string narrow_expression(const Kernel& kernel, InstrId id) {
