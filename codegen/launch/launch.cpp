@@ -1,6 +1,6 @@
-// See launch.h. A member of a pack is one function whose blocks are on their own. Maps and reductions have no dynamic
-// shared memory; contractions have, and share a launch with those of the same schedule alone, so that none has fewer
-// registers or more shared memory than by itself.
+// See launch.h. A member of a pack is one function whose blocks, or clusters of blocks, are on their own. Maps and
+// reductions have no dynamic shared memory; contractions have, and share a launch with those of the same schedule
+// alone, so that none has fewer registers, more shared memory or another cluster than by itself.
 #include "codegen/launch/launch.h"
 
 #include <fmt/format.h>
@@ -9,13 +9,15 @@
 #include <iterator>
 
 #include "codegen/analysis/transpose.h"
+#include "codegen/lower/parts.h"
 
 namespace tenon::codegen {
 namespace {
 
 constexpr std::int64_t kWidestAccumulator = 16;  // bytes: a candidate of argmax
-constexpr std::size_t kMostParameters = 250;     // of 8 bytes; 4 KB in all (CUDA C++ Programming Guide, "Function
+constexpr std::size_t kMostParameters = 500;     // of 8 bytes; 4 KB in all (CUDA C++ Programming Guide, "Function
                                                  // Parameters")
+constexpr std::size_t kMapParameters = 16;       // of a tensor map
 
 // What members take of what a kernel can have.
 struct Demands {
@@ -28,9 +30,12 @@ struct Demands {
   bool fit() const { return shared_bytes <= kStaticSharedBytes && parameters <= kMostParameters; }
 };
 
-// Of a kernel without tiles, at most: each reduction has a buffer of its own.
+// At most: each reduction has a buffer of its own, and each operand that boxes bring a map.
 Demands demands_of(const Kernel& kernel) {
   Demands demands{0, kernel.operands.size() + kernel.dims.size() + 1};
+  if (const auto* product = std::get_if<ContractSchedule>(&kernel.schedule);
+      product != nullptr && product->loop == MainLoop::wgmma)
+    demands.parameters += kMapParameters * (static_cast<std::size_t>(product->products) + 1);
   const auto* schedule = std::get_if<ReduceSchedule>(&kernel.schedule);
   if (schedule == nullptr) return demands;
   const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
@@ -54,17 +59,8 @@ bool can_be_member(const ReduceSchedule& schedule) {
          schedule.team.threads % 32 == 0;
 }
 
-// No tensor maps, no cluster.
-bool can_be_member(const ContractSchedule& schedule) {
-  switch (schedule.loop) {
-    case MainLoop::stream:
-    case MainLoop::mma_sync:
-    case MainLoop::simt: return true;
-    case MainLoop::wgmma:
-    case MainLoop::cpu: return false;
-  }
-  return false;
-}
+// No bounds: they order the tiles of all blocks.
+bool can_be_member(const ContractSchedule& schedule) { return schedule.loop != MainLoop::cpu && !schedule.bounded; }
 
 bool can_be_member(const AttendSchedule&) { return false; }
 
@@ -94,15 +90,31 @@ int* free_threads(Schedule& schedule) {
   return mapping == RowMapping::thread || mapping == RowMapping::warp ? &reduce.team.threads : nullptr;
 }
 
+// Whether tiles of `schedule` have few places outside the product.
+bool are_filled(const ContractSchedule& schedule, const Kernel& kernel) {
+  constexpr std::int64_t kMostPercent = 150;  // of its points
+  const ContractParts parts = contract_parts(kernel);
+  const auto dealt = [&](int axis, std::int64_t tile) {
+    const std::int64_t extent = typical(kernel.axes[static_cast<std::size_t>(axis)].extent, kernel.symbols);
+    return std::pair((extent + tile - 1) / tile * tile, extent);
+  };
+  const auto [rows, m] = dealt(parts.m, std::int64_t{schedule.tile_m} * schedule.cluster);
+  const auto [columns, n] = dealt(parts.n, schedule.tile_n / schedule.products);
+  return 100 * rows * columns <= kMostPercent * m * n;
+}
+
 // Whether `smaller` may do as `larger` does: stream its matrix, or multiply it by the same loop; or read as many
 // elements for each of its rows, by blocks.
 bool may_follow(const Kernel& larger, const Kernel& smaller) {
   const auto* product = std::get_if<ContractSchedule>(&larger.schedule);
   const auto* other_product = std::get_if<ContractSchedule>(&smaller.schedule);
-  if (product != nullptr && other_product != nullptr)
-    return product->loop == MainLoop::stream ||
-           (product->loop == other_product->loop && product->vector_a == other_product->vector_a &&
-            product->vector_b == other_product->vector_b);
+  if (product != nullptr && other_product != nullptr) {
+    if (product->loop == MainLoop::stream) return true;
+    if (product->loop != other_product->loop) return false;
+    if (product->loop == MainLoop::wgmma)
+      return product->products == other_product->products && are_filled(*product, smaller);
+    return product->vector_a == other_product->vector_a && product->vector_b == other_product->vector_b;
+  }
   const auto* rows = std::get_if<ReduceSchedule>(&larger.schedule);
   const auto* other_rows = std::get_if<ReduceSchedule>(&smaller.schedule);
   const auto read_by_blocks = [](const ReduceSchedule& schedule) {
@@ -112,23 +124,57 @@ bool may_follow(const Kernel& larger, const Kernel& smaller) {
          rows->vector == other_rows->vector && larger.axes.back().extent == smaller.axes.back().extent;
 }
 
-// Products that stream matrices, and vectors', take the schedule of the largest of them: they are launched together, as
-// if all of their columns were those of one.
-void follow_largest(std::vector<Kernel>& members, const Target& target) {
-  const auto points = [](const Kernel& kernel) {
-    double count = 1;
-    for (const Axis& axis : kernel.axes) count *= static_cast<double>(typical(axis.extent, kernel.symbols));
-    return count;
+double points_of(const Kernel& kernel) {
+  double count = 1;
+  for (const Axis& axis : kernel.axes) count *= static_cast<double>(typical(axis.extent, kernel.symbols));
+  return count;
+}
+
+// Whether `member` may have the schedule of `larger`.
+bool can_follow(const Kernel& larger, const Kernel& member, const Target& target) {
+  return can_be_member(larger) && may_follow(larger, member) && verify(larger.schedule, member, target).empty();
+}
+
+// Gives the largest product of warpgroups the schedule that it would have with the columns of all that can follow it:
+// its own may divide the depth, or have small tiles, to fill the device alone.
+void choose_for_all(std::vector<Kernel>& members, const Target& target) {
+  const auto multiplies = [](const Kernel& kernel) {
+    const auto* schedule = std::get_if<ContractSchedule>(&kernel.schedule);
+    return schedule != nullptr && schedule->loop == MainLoop::wgmma && can_be_member(kernel);
   };
+  std::vector<Kernel*> products;
+  for (Kernel& member : members)
+    if (multiplies(member)) products.push_back(&member);
+  if (products.size() < 2) return;
+  Kernel& largest = **std::max_element(products.begin(), products.end(),
+                                       [](const Kernel* a, const Kernel* b) { return points_of(*a) < points_of(*b); });
+  double points = 0;
+  for (const Kernel* product : products) points += points_of(*product);
+  Kernel all = largest;
+  Dim& columns = all.axes[static_cast<std::size_t>(contract_parts(all).n)].extent;
+  columns = columns * Dim(static_cast<std::int64_t>(points / points_of(largest) + 0.5));
+  Kernel chosen = largest;
+  chosen.schedule = choose_schedule(all, target);
+  double following = points_of(largest);
+  for (const Kernel* product : products)
+    if (product != &largest && can_follow(chosen, *product, target)) following += points_of(*product);
+  if (multiplies(chosen) && verify(chosen.schedule, largest, target).empty() && following > points / 2 &&
+      following > points_of(largest))
+    largest.schedule = chosen.schedule;
+}
+
+// Products that stream matrices or are warpgroups', and vectors', take the schedule of the largest of them: they are
+// launched together, as if all of their columns were those of one.
+void follow_largest(std::vector<Kernel>& members, const Target& target) {
+  choose_for_all(members, target);
   std::vector<const Kernel*> by_size;
   for (const Kernel& member : members) by_size.push_back(&member);
   std::stable_sort(by_size.begin(), by_size.end(),
-                   [&](const Kernel* a, const Kernel* b) { return points(*a) > points(*b); });
+                   [&](const Kernel* a, const Kernel* b) { return points_of(*a) > points_of(*b); });
   for (Kernel& member : members)
     for (const Kernel* larger : by_size) {
       if (larger == &member) break;
-      if (!can_be_member(*larger) || !may_follow(*larger, member)) continue;
-      if (!verify(larger->schedule, member, target).empty()) continue;
+      if (!can_follow(*larger, member, target)) continue;
       member.schedule = larger->schedule;
       break;
     }

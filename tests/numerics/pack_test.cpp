@@ -132,6 +132,30 @@ TEST_P(Packs, KeepTheirMembersMemoryApart) {
     EXPECT_TRUE(is_right(output));
 }
 
+// Products of warpgroups in one launch: each block has a tile of one of them, and the maps of its operands. Neighbours
+// that are one but for their operands are one function; the last lies across the depth.
+TEST(PackedWarpgroups, HaveTheTilesOfAll) {
+  const auto products = [](const std::string& rows) {
+    return ir::parse("graph products(x: bf16[" + rows + ", 64], y: bf16[" + rows +
+                     ", 64], a: bf16[64, 128], b: bf16[64, 128], t: bf16[64, 64]) {\n"
+                     "  return matmul(x, a) as first, matmul(y, b) as second, relu(linear(x, t)) as third\n}");
+  };
+  const ir::Graph graph = products("rows");
+  GuardedProgram program(graph, "hopper_on_host", true);
+  for (const std::int64_t rows : {100, 0}) {
+    const Bindings bindings{{"rows", rows}};
+    const auto inputs = data_for(graph, bindings);
+    for (const ir::Comparison& output :
+         ir::compare_with_interpreter(graph, inputs, program(inputs, bindings), bindings))
+      EXPECT_TRUE(is_right(output)) << rows << " rows";
+  }
+  Options options = default_options();
+  options.cache = false;
+  const auto backend = backend_of("hopper_on_host");
+  const ir::Plan plan = src::plan(products("100"), *backend, options);
+  EXPECT_EQ(src::make_executable(plan, backend, options).stats().kernels, 1);
+}
+
 // The text for a GPU is run on the host where there is none.
 INSTANTIATE_TEST_SUITE_P(On, Packs, ::testing::Values("cpu", "cuda", "cuda_on_host"),
                          [](const auto& each) { return each.param; });

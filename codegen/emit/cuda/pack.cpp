@@ -1,9 +1,9 @@
 // Packs: several kernels as one launch. Each member is a __device__ function with the body that it would have alone;
 // the one __global__ function deals its blocks to them in order. Neighbours that are one kernel but for their operands
 // have one function, for which the block chooses the operands: it is compiled once, and read by all multiprocessors. A
-// member sees its own block's number as blockIdx, and the threads that it has no use for leave at once: barriers count
-// only those that are left (CUDA C++ Programming Guide, "Synchronization Functions"; sm_70 and later), and block sizes
-// are whole warps.
+// member sees its own block's number as blockIdx, the number of its blocks as gridDim, and the threads that it has no
+// use for leave at once: barriers count only those that are left (CUDA C++ Programming Guide, "Synchronization
+// Functions"; sm_70 and later), and block sizes are whole warps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,11 +25,17 @@ std::string operand_of(std::size_t member, const Operand& operand) {
   return fmt::format("m{}_{}", member, operand.name);
 }
 
+// "m1_map0".
+std::string map_of(std::size_t member, std::size_t map) { return fmt::format("m{}_map{}", member, map); }
+
 std::string member_text(const std::string& name, const Kernel& kernel, const Source& source, int threads) {
   Writer out;
-  const std::string list = parameters(kernel);
-  out.open(fmt::format("__device__ __forceinline__ void {}(const block_index blockIdx{}{}) {{", name,
-                       list.empty() ? "" : ", ", list));
+  std::string list = parameters(kernel);
+  list = (list.empty() ? "" : ", ") + list;
+  for (std::size_t map = 0; map < source.launch.tensor_maps.size(); ++map)
+    list += fmt::format(", const tensor_map& map{}", map);
+  out.open(fmt::format("__device__ __forceinline__ void {}(const block_index blockIdx, const block_index gridDim{}) {{",
+                       name, list));
   if (source.launch.block < threads) out.line(fmt::format("if (threadIdx.x >= {}) return;", source.launch.block));
   return out.text() + source.body + "}\n";
 }
@@ -40,13 +46,15 @@ class PackEmitter {
     for (const Kernel& member : members_) {
       sources_.push_back(emit_cuda(member, target));
       const Source& source = sources_.back();
-      TENON_CHECK(source.finish_entry.empty() && source.launch.cluster == 1 && source.launch.tensor_maps.empty(),
+      TENON_CHECK(source.finish_entry.empty() && source.launch.cluster == sources_.front().launch.cluster,
                   "not packed: " + print(member));
     }
     pack_.entry = entry_of(launch);
     pack_.launch.grid_x = 0;
     pack_.launch.block = 0;
     pack_.launch.dependent = target.may.dependent_launch;
+    pack_.launch.cluster = sources_.front().launch.cluster;
+    int pointers = 0;  // of the members ahead
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const Source& source = sources_[i];
       pack_.launch.block = std::max(pack_.launch.block, source.launch.block);
@@ -56,6 +64,11 @@ class PackEmitter {
       pack_.launch.shared_bytes = std::max(pack_.launch.shared_bytes, source.launch.shared_bytes);
       if (source.resident == 1 || std::holds_alternative<ContractSchedule>(members_[i].schedule))
         pack_.resident = std::max(pack_.resident, source.resident);
+      for (TensorMap map : source.launch.tensor_maps) {
+        map.pointer += pointers;
+        pack_.launch.tensor_maps.push_back(std::move(map));
+      }
+      pointers += static_cast<int>(members_[i].operands.size());
       for (const std::string& dim : source.dims)
         if (std::find(pack_.dims.begin(), pack_.dims.end(), dim) == pack_.dims.end()) pack_.dims.push_back(dim);
     }
@@ -82,12 +95,19 @@ class PackEmitter {
       const auto block_of = [&](std::size_t member) {
         return member == 0 ? std::string("block") : fmt::format("block - (u32)end{}", member - 1);
       };
-      std::string arguments = "{" + of_members(i, behind, block_of) + "}";
+      const auto blocks_of = [&](std::size_t member) {
+        const std::string end = member + 1 < members_.size() ? fmt::format("(u32)end{}", member) : "gridDim.x";
+        return member == 0 ? end : fmt::format("{} - (u32)end{}", end, member - 1);
+      };
+      std::string arguments = "{" + of_members(i, behind, block_of) + "}, {" + of_members(i, behind, blocks_of) + "}";
       for (std::size_t operand = 0; operand < members_[i].operands.size(); ++operand)
         arguments += ", " + of_members(i, behind, [&](std::size_t member) {
                        return operand_of(member, members_[member].operands[operand]);
                      });
-      out.line(fmt::format("{}{}({}{});", condition, name_of(i, members_[i]), arguments, dims_of(i)));
+      arguments += dims_of(i);
+      for (std::size_t map = 0; map < sources_[i].launch.tensor_maps.size(); ++map)
+        arguments += ", " + of_members(i, behind, [&](std::size_t member) { return map_of(member, map); });
+      out.line(fmt::format("{}{}({});", condition, name_of(i, members_[i]), arguments));
       i = behind;
     }
     out.close();
@@ -100,6 +120,7 @@ class PackEmitter {
     while (behind < members_.size() && sources_[behind].body == sources_[member].body &&
            sources_[behind].dims == sources_[member].dims &&
            sources_[behind].launch.block == sources_[member].launch.block &&
+           sources_[behind].launch.tensor_maps.size() == sources_[member].launch.tensor_maps.size() &&
            parameters(members_[behind]) == parameters(members_[member]))
       ++behind;
     return behind;
@@ -121,6 +142,9 @@ class PackEmitter {
         list += pointer_parameter(members_[i], operand, operand_of(i, operand)) + ", ";
     for (std::size_t i = 0; i < pack_.dims.size(); ++i) list += fmt::format("i64 dim{}, ", i);
     for (std::size_t i = 0; i + 1 < members_.size(); ++i) list += fmt::format("i64 end{}, ", i);
+    for (std::size_t i = 0; i < members_.size(); ++i)
+      for (std::size_t map = 0; map < sources_[i].launch.tensor_maps.size(); ++map)
+        list += fmt::format("const __grid_constant__ tensor_map {}, ", map_of(i, map));
     return list.substr(0, list.size() - 2);
   }
 
