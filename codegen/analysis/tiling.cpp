@@ -125,7 +125,7 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
   const bool turn = is_16_bit(element.dtype);
   if (!element.tensor_cores) {
     const std::int64_t tiles = plain_tile_bytes(m, k, element.dtype) + plain_tile_bytes(n, k, element.dtype);
-    return std::max(schedule.stages * tiles, plain_tile_bytes(n, threads / 16, element.dtype));
+    return std::max(schedule.stages * tiles, schedule.warps_k * plain_tile_bytes(n, threads / 16, element.dtype));
   }
   const std::int64_t tiles = matrix_tile_bytes(m, k, a.along_depth || !turn, element.dtype) +
                              matrix_tile_bytes(n, k, b.along_depth || !turn, element.dtype);

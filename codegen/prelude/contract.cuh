@@ -176,29 +176,33 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
 
 //@ contract_simt
 // Scalar multiply-adds in T (float or double): sixteen threads lie along n, each owns tile_n / 16 neighbouring columns.
-// `block` as above.
-template <class T, int tile_m, int tile_n, int tile_k, int threads, int stages, class Index, int block = 0, class A, class B,
-          class Result>
+// So do several groups of `threads`, which divide the depth of each tile. `block` as above.
+template <class T, int tile_m, int tile_n, int tile_k, int threads, int groups, int stages, class Index, int block = 0,
+          class A, class B, class Result>
 __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a, const B& b, const Result& out, Index m0,
                                               Index n0, Index m_limit, Index n_limit, Index k_limit) {
   using TileA = plain_tile<T, tile_m, tile_k>;
   using TileB = plain_tile<T, tile_n, tile_k>;
-  constexpr int columns = tile_n / 16, rows = tile_m / (threads / 16);
+  constexpr int columns = tile_n / 16, rows = tile_m / (threads / 16), depth = tile_k / groups;
   static_assert(columns * 16 == tile_n && rows * (threads / 16) == tile_m, "threads tile the block's tile");
-  const int first_row = (int)threadIdx.x / 16 * rows, first_column = (int)threadIdx.x % 16 * columns;
+  static_assert(depth * groups == tile_k, "groups divide a tile's depth");
+  const int thread = groups == 1 ? (int)threadIdx.x : (int)threadIdx.x % threads;  // of its group
+  const int group = groups == 1 ? 0 : (int)threadIdx.x / threads;
+  const int first_row = thread / 16 * rows, first_column = thread % 16 * columns;
 
   T sum[rows][columns] = {}, total[block > 0 ? rows : 1][columns] = {};
   int tiles = 0;
-  contract_pipeline<TileA, TileB, stages, threads>(
+  contract_pipeline<TileA, TileB, stages, threads * groups>(
       shared, a, b, m0, n0, m_limit, n_limit, k_limit, [&](const T* tile_a, const T* tile_b) {
 #pragma unroll 4
-        for (int k = 0; k < tile_k; ++k) {
+        for (int i = 0; i < depth; ++i) {
+          const int k = group * depth + i;
           const auto x = load<rows, rows < TileA::chunk ? rows : TileA::chunk>(tile_a + TileA::offset(first_row, k));
           const auto y = load<columns, columns < TileB::chunk ? columns : TileB::chunk>(tile_b + TileB::offset(first_column, k));
 #pragma unroll
-          for (int i = 0; i < rows; ++i)
+          for (int row = 0; row < rows; ++row)
 #pragma unroll
-            for (int j = 0; j < columns; ++j) sum[i][j] = fma(x[i], y[j], sum[i][j]);
+            for (int j = 0; j < columns; ++j) sum[row][j] = fma(x[row], y[j], sum[row][j]);
         }
         if constexpr (block > 0)
           if (++tiles % block == 0) add_block(total, sum);
@@ -208,18 +212,27 @@ __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a,
     add_block(sum, total);
   }
 
-  constexpr int line = tile_n + 16 / (int)sizeof(T);
+  constexpr int line = tile_n + 16 / (int)sizeof(T), of_group = threads / 16 * line;
   T* sums = reinterpret_cast<T*>(shared);
 #pragma unroll 1
   for (int round = 0; round < rows; ++round) {
-    T* mine = sums + (int)threadIdx.x / 16 * line + first_column;
+    T* mine = sums + group * of_group + thread / 16 * line + first_column;
 #pragma unroll
     for (int i = 0; i < rows; ++i)
       if (i == round)
 #pragma unroll
         for (int j = 0; j < columns; ++j) mine[j] = sum[i][j];
     __syncthreads();
-    walk_rows<threads / 16, tile_n, line, threads>(
+    if constexpr (groups > 1) {
+      for (int i = threadIdx.x; i < of_group; i += threads * groups) {
+        T all = sums[i];
+#pragma unroll
+        for (int other = 1; other < groups; ++other) all += sums[other * of_group + i];
+        sums[i] = all;
+      }
+      __syncthreads();
+    }
+    walk_rows<threads / 16, tile_n, line, threads * groups>(
         sums, n0, m_limit, n_limit, [&](int row) { return m0 + (Index)(row * rows + round); }, out);
     __syncthreads();
   }

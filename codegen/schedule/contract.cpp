@@ -25,9 +25,12 @@ constexpr std::array kTensorTiles{
     Tile{128, 128, 32, 2, 4, 1.0}, Tile{128, 64, 32, 4, 2, 0.8}, Tile{64, 128, 32, 2, 4, 0.8},
     Tile{64, 64, 32, 2, 2, 0.6},   Tile{32, 64, 64, 2, 2, 0.35}, Tile{64, 32, 64, 2, 2, 0.35},
     Tile{16, 128, 64, 1, 4, 0.3},  Tile{128, 16, 64, 4, 1, 0.3}, Tile{16, 64, 64, 1, 4, 0.25}};
-constexpr std::array kScalarTiles{Tile{128, 128, 16, 2, 4, 1.0}, Tile{64, 64, 16, 2, 2, 0.75},
-                                  Tile{32, 64, 16, 2, 1, 0.5}, Tile{64, 32, 16, 2, 1, 0.5},
-                                  Tile{16, 64, 16, 1, 2, 0.4}};
+// Of plain multiplications a small tile costs little, where groups of warps divide its depth. Fitted to every candidate
+// of twelve f32 products on an H100 (bench/results/matmul-log.md).
+constexpr std::array kScalarTiles{Tile{128, 128, 16, 2, 4, 1.0}, Tile{64, 64, 16, 2, 2, 0.8},
+                                  Tile{32, 64, 16, 2, 1, 0.72}, Tile{64, 32, 16, 2, 1, 0.72},
+                                  Tile{16, 64, 16, 1, 2, 0.7}};
+constexpr double kSlotsOfLoad = 10;  // multiply-adds that take as long as to bring a vector of an operand
 
 struct WarpgroupTile {
   int m, n, consumers;
@@ -63,12 +66,13 @@ struct Problem {
   double epilogue = 1;  // what a sum costs on its way out, where a store is 1
   const Kernel* kernel = nullptr;
   ContractParts parts = {};
-  ProductBounds bounds = {};      // empty where nobody looks at them
-  double fed_a = 0, fed_b = 0;    // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
-  double line_a = 0, line_b = 0;  // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
-  bool split_lines = false;       // some box has rows that begin off lines
-  double line_of_memory = 0;      // beside them for those that no tile has read before; 0: the caches hold the operands
-  std::int64_t step = 64;         // elements of 128 bytes
+  ProductBounds bounds = {};        // empty where nobody looks at them
+  double slots_a = 0, slots_b = 0;  // multiply-adds that take as long as to bring an element, of plain ones
+  double fed_a = 0, fed_b = 0;      // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
+  double line_a = 0, line_b = 0;    // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
+  bool split_lines = false;         // some box has rows that begin off lines
+  double line_of_memory = 0;  // beside them for those that no tile has read before; 0: the caches hold the operands
+  std::int64_t step = 64;     // elements of 128 bytes
 
   // tile_n: of all products, side by side.
   ProductShare share(int tile_m, int tile_n) const {
@@ -100,8 +104,9 @@ int producers_of(const WarpgroupTile& tile) { return tile.consumers == 2 && sums
 
 double cost(const Tile& tile, const Problem& problem, int multiprocessors) {
   const Tiles tiles = tiles_of(problem, tile.m, tile.n);
-  return static_cast<double>(ceil_div(tiles.multiplied, multiprocessors)) * tiles.depth * tile.m * tile.n /
-         tile.efficiency;
+  const double brought = problem.slots_a * tile.m + problem.slots_b * tile.n;
+  return static_cast<double>(ceil_div(tiles.multiplied, multiprocessors)) * tiles.depth *
+         (tile.m * tile.n / tile.efficiency + brought);
 }
 
 // Blocks that find a place at once, of clusters of so many.
@@ -297,8 +302,32 @@ std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const Contrac
   return best;
 }
 
-// A tile for warps, with as many stages as fit, up to `most`.
-ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, const Target& target) {
+// A tile of plain multiplications, and the groups of warps that divide its depth.
+struct PlainTile {
+  const Tile* tile = nullptr;
+  int groups = 1;
+};
+
+// The tile that takes the least time. Where a multiprocessor has few of them, groups of warps divide its depth: a warp
+// that multiplies alone waits for each load. More of them gain nothing, but where threads bring both operands.
+PlainTile plain_tile(const Kernel& kernel, const ContractParts& parts, Problem problem, const Target& target) {
+  constexpr int kWarps = 12, kWarpsThatBring = 16;  // of a multiprocessor
+  constexpr int kMost = 4, kLeastSteps = 4;         // groups; steps of the loop over the depth
+  const TileElement element = tile_element(kernel, parts.contract, target);
+  const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target);
+  const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target);
+  problem.slots_a = kSlotsOfLoad / a.vector, problem.slots_b = kSlotsOfLoad / b.vector;
+  const Tile& tile = cheapest(kScalarTiles, problem, target.multiprocessors);
+  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
+  const std::int64_t warps = ceil_div(tiles, target.multiprocessors) * tile.warps_m * tile.warps_n;
+  const int most = a.async || b.async ? kWarps : kWarpsThatBring;
+  int groups = 1;
+  while (groups < kMost && 2 * groups * warps <= most && 2 * groups * tile.k * kLeastSteps <= problem.k) groups *= 2;
+  return {&tile, groups};
+}
+
+// A tile for warps, with as many stages as fit, up to `most`, and that many groups where warps multiply plainly.
+ContractSchedule in_warps(const Tile& tile, int most, int groups, const Kernel& kernel, const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
   const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target);
@@ -313,6 +342,10 @@ ContractSchedule in_warps(const Tile& tile, int most, const Kernel& kernel, cons
   schedule.vector_a = a.vector;
   schedule.vector_b = b.vector;
   schedule.bounded = !bounds_of(kernel, parts, target).empty();
+  if (schedule.loop == MainLoop::simt && !schedule.bounded) {
+    schedule.warps_k = groups;
+    schedule.tile_k *= schedule.warps_k;
+  }
   schedule.stages = a.async || b.async ? most : 2;  // what passes through registers has no more than one tile in flight
   while (schedule.stages > 2 && shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)
     --schedule.stages;
@@ -426,13 +459,16 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
   if (parts.second || !element.tensor_cores || !small_and_unaligned(problem))
     if (const auto wgmma = choose_wgmma(kernel, parts, target, problem)) return *wgmma;
   if (const auto stream = choose_stream(kernel, target, problem)) return *stream;
-  const Tile& tile = element.tensor_cores ? cheapest(kTensorTiles, problem, target.multiprocessors)
-                                          : cheapest(kScalarTiles, problem, target.multiprocessors);
+  if (!element.tensor_cores) {
+    const PlainTile plain = plain_tile(kernel, parts, problem, target);
+    return in_warps(*plain.tile, 3, plain.groups, kernel, target);
+  }
+  const Tile& tile = cheapest(kTensorTiles, problem, target.multiprocessors);
   // A block that has a multiprocessor for itself has more under way (f16 50 x 780 x 6080, whose rows no copy takes
   // whole, on an H100: 42 us with 3 stages, 34 with 4).
   const bool alone =
       problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n) <= target.multiprocessors;
-  return in_warps(tile, alone ? 4 : 3, kernel, target);
+  return in_warps(tile, alone ? 4 : 3, 1, kernel, target);
 }
 
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
@@ -445,7 +481,11 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
   if (chosen.loop == MainLoop::mma_sync || chosen.loop == MainLoop::stream || (chosen.loop == MainLoop::wgmma && fed))
     for (const Tile& tile : kTensorTiles)
       if (tile_element(kernel, parts.contract, target).tensor_cores && !parts.second)
-        for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, kernel, target));
+        for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, 1, kernel, target));
+  if (chosen.loop == MainLoop::simt)
+    for (const Tile& tile : kScalarTiles)
+      for (const int groups : {1, 2, 4, 8})
+        for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, groups, kernel, target));
   if (chosen.loop == MainLoop::wgmma) {
     for (const WarpgroupTile& tile : kWarpgroupTiles)
       for (const int cluster : {1, 2})

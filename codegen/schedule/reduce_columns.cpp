@@ -137,7 +137,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   constexpr int kOfTile = 4;
   if (shared.online && reread) schedule.vector = usable = std::min(usable, kOfTile);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
-  while (schedule.team.columns > 4 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
+  while (schedule.team.columns > 1 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
   const std::int64_t line = 128 / widest_of(kernel);
   while (reread && schedule.team.columns > 4 && schedule.team.columns * schedule.vector > line &&
          shape.rows < std::int64_t{target.multiprocessors} * schedule.team.columns * schedule.vector)

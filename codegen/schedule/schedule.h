@@ -206,12 +206,12 @@ struct ContractSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block; stream: tile_k is a warp's)
   int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
-  int warps_k = 1;                            ///< stream: warps that divide the depth
-  int stages = 2;                             ///< tiles of operands in flight
-  int vector_a = 1, vector_b = 1;             ///< elements per load of each operand
-  int products = 1;                           ///< wgmma: of the same rows, which share tile_n columns of a tile
-  int consumers = 2;                          ///< wgmma: warpgroups that multiply
-  bool turns = false;                         ///< wgmma: each multiplies whole tiles while another hands its sums out
+  int warps_k = 1;  ///< stream: warps that divide the depth; simt: groups of warps_m x warps_n that divide a tile's
+  int stages = 2;   ///< tiles of operands in flight
+  int vector_a = 1, vector_b = 1;  ///< elements per load of each operand
+  int products = 1;                ///< wgmma: of the same rows, which share tile_n columns of a tile
+  int consumers = 2;               ///< wgmma: warpgroups that multiply
+  bool turns = false;              ///< wgmma: each multiplies whole tiles while another hands its sums out
   int lead = 0;  ///< wgmma: steps by which the first of two is ahead, so that one multiplies while another hands out
   Feed feed_a = Feed::boxes, feed_b = Feed::boxes;  ///< wgmma
   int producers = 1;                                ///< wgmma: warpgroups that bring operands, step by step in turns

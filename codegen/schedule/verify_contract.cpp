@@ -145,15 +145,18 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   if (schedule.bounded && schedule.loop == MainLoop::stream) return "where a matrix streams nobody looks at bounds";
   if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
   if (schedule.streaming_loads) return "loads bypass the caches where a matrix streams";
-  if (schedule.warps_k != 1) return "warps divide the depth where it streams";
+  if (schedule.warps_k != 1 && schedule.loop != MainLoop::simt)
+    return "warps divide the depth where it streams, and of plain multiplications";
   if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const ContractParts parts = contract_parts(kernel);
   TileElement element = tile_element(kernel, parts.contract, target);
   if (schedule.loop == MainLoop::mma_sync && !element.tensor_cores) return "tensor cores do not take these operands";
   if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
-  if (schedule.warps_m < 1 || schedule.warps_n < 1 || schedule.warps_m * schedule.warps_n > kMostThreads / 32)
+  if (schedule.warps_m < 1 || schedule.warps_n < 1 || schedule.warps_k < 1 ||
+      schedule.warps_m * schedule.warps_n * schedule.warps_k > kMostThreads / 32)
     return "a block has whole warps, up to 1024 threads";
   if (schedule.tile_m < 1 || schedule.tile_n < 1 || schedule.tile_k < 1) return "a tile is not empty";
+  if (schedule.tile_k % schedule.warps_k != 0) return "groups of warps divide a tile's depth";
   if (Reason why = verify_fragments(schedule, element); !why.empty()) return why;
   if (schedule.tile_m * schedule.tile_n > kMostSums * 32 * schedule.warps_m * schedule.warps_n)
     return "the sums of a thread exceed its registers";

@@ -30,8 +30,8 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
       return fmt::format("contract_mma<{}, {}, {}, {}, {}{}>", tile, schedule.warps_m, schedule.warps_n,
                          schedule.stages, index, block);
     case MainLoop::simt:
-      return fmt::format("contract_simt<{}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
-                         schedule.stages, index, block);
+      return fmt::format("contract_simt<{}, {}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
+                         schedule.warps_k, schedule.stages, index, block);
     case MainLoop::wgmma:
     case MainLoop::stream:
     case MainLoop::cpu: break;
@@ -142,7 +142,7 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
 
   LaunchRule launch;
   launch.grid_x = extent_of_axes(kernel, parts.batch) * tiles_m * tiles_n;
-  launch.block = 32 * schedule.warps_m * schedule.warps_n;
+  launch.block = 32 * schedule.warps_m * schedule.warps_n * schedule.warps_k;
   launch.shared_bytes = static_cast<int>(shared_bytes(schedule, element, a, b));
   return finish(kernel, out, launch, target, kAllRegisters);
 }
