@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Products and attention drawn at random, beside PyTorch: how Tenon stands on shapes that nobody chose.
 
-    python3 bench/random_peers.py TENON FOLDER [--kinds products,attention] [--count 60] [--seed N] [--seconds 0.03]
-                                  [--budget SECONDS] [--write]
+    python3 bench/random_peers.py TENON FOLDER [--kinds products,products_f32,attention] [--count 60] [--seed N]
+                                  [--seconds 0.03] [--budget SECONDS] [--write]
 
 TENON is the `tenon` program. FOLDER gets the graphs (KIND_SEED.tn, one seed each) and times.json. The peer is what PyTorch
-calls for the same operands as they lie: cuBLAS for products; for attention the fastest of the libraries behind
+calls for the same operands as they lie: cuBLAS for products, of f32 without tf32; for attention the fastest of the libraries behind
 scaled_dot_product_attention. Both are timed as bench/peers.py does it, a few graphs of the one after the same of the other.
 The tables have the ratio, peer's median over Tenon's, by class and for the slowest. --write only writes the graphs, and
 needs neither a GPU nor PyTorch. Nothing is begun after the budget.
@@ -59,11 +59,14 @@ def product_shape(draw, kind):
                  lambda s: 2**22 <= s[1] * s[2] <= 2**28)
 
 
-def product(seed):
+DTYPES = {"bf16": 2, "f16": 2, "f32": 4}  # bytes
+
+
+def product(seed, name="product", dtypes=("bf16", "bf16", "bf16", "f16")):
     draw = random.Random(seed)
     kind = draw.choice(("general", "general", "general", "few rows", "few columns", "deep", "batched", "shallow"))
     batch, m, n, k = product_shape(draw, kind)
-    dtype = draw.choice(("bf16", "bf16", "bf16", "f16"))
+    dtype = draw.choice(dtypes)
     ahead = f"{batch}, " if batch > 1 else ""
     perm = ", perm=[0, 2, 1]" if batch > 1 else ""
 
@@ -77,12 +80,12 @@ def product(seed):
     biased = batch == 1 and draw.random() < 0.25
     bias = f", bias: {dtype}[{n}]" if biased else ""
     y = f"matmul({a}, {b})"
-    text = (f"graph product_{seed}(x: {dtype}{x}, w: {dtype}{w}{bias}) {{\n"
+    text = (f"graph {name}_{seed}(x: {dtype}{x}, w: {dtype}{w}{bias}) {{\n"
             f"  y = {f'add({y}, bias)' if biased else y}\n  return y\n}}\n")
     layout = ("T" if x_turned else "N") + ("T" if w_turned else "N")
 
     def made(torch):
-        of = {"bf16": torch.bfloat16, "f16": torch.float16}[dtype]
+        of = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[dtype]
         operands = [torch.randn(shape, device="cuda", dtype=of) for shape in (x, w, *([[n]] if biased else []))]
 
         def call(x, w, bias=None):
@@ -92,7 +95,11 @@ def product(seed):
 
     what = f"{dtype} {ahead}{m} x {n} x {k} {layout}{' + bias' if biased else ''}"
     return {"class": kind, "what": what, "text": f"# {what}\n{text}", "made": made,
-            "work": 2 * batch * m * n * k, "bytes": 2 * batch * (m * k + k * n + m * n)}
+            "work": 2 * batch * m * n * k, "bytes": DTYPES[dtype] * batch * (m * k + k * n + m * n)}
+
+
+def product_f32(seed):
+    return product(seed, "f32product", ("f32",))
 
 
 def attention(seed):
@@ -138,7 +145,8 @@ def attention(seed):
             "work": work, "bytes": 2 * (2 * b * h * queries * d + 2 * b * h // group * keys * d)}
 
 
-KINDS = {"products": ("product", product), "attention": ("attention", attention)}
+KINDS = {"products": ("product", product), "products_f32": ("f32product", product_f32),
+         "attention": ("attention", attention)}
 
 
 def tenon_times(tenon, files, folder, seconds):
