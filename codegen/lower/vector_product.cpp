@@ -119,7 +119,8 @@ void sum_products(Kernel& kernel) {
 
 // The axis of the few rows, or columns, of a product whose other operand a reduction reads at the speed of memory; -1
 // where there is none. Lanes that lie along the depth read a vector of each row for one of the matrix (H100, f32, 8
-// rows, depth 4096: 1024 columns in 16 us, cuBLAS in 25; 14336 in 184, tiles in 218, cuBLAS in 152).
+// rows, depth 4096: 1024 columns in 16 us, cuBLAS in 25; 14336 in 184, tiles in 218, cuBLAS in 152). Lanes that lie
+// across it have a sum for each row, of which 16 are too many (8256 x 16 x 27328: 1291 us, cuBLAS in 398).
 int few_along(const Kernel& kernel, const Target& target) {
   constexpr std::int64_t kMost = 8, kMostOfSmall = 16;
   constexpr std::int64_t kTile = 64, kLeastBytes = 256 << 10;  // of the matrix: tiles serve many small products
@@ -135,7 +136,7 @@ int few_along(const Kernel& kernel, const Target& target) {
     return tile_access(kernel, part, element, Lines::as_read, target).along_depth;
   };
   const bool matrix_along = along_depth(rows ? parts.b : parts.a), rows_along = along_depth(rows ? parts.a : parts.b);
-  const std::int64_t most = size(other) <= kTile * target.multiprocessors ? kMostOfSmall : kMost;
+  const std::int64_t most = matrix_along && size(other) <= kTile * target.multiprocessors ? kMostOfSmall : kMost;
   const auto bytes = static_cast<std::int64_t>(size_of(kernel.instr(parts.contract).dtype));
   const bool fits = extent(few).is_constant() && size(few) >= 2 && size(few) <= most && can_unroll(kernel, few);
   return fits && (rows_along || !matrix_along) && size(other) * size(parts.k) * bytes >= kLeastBytes ? few : -1;

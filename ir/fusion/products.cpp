@@ -262,14 +262,37 @@ class ArrangeProducts {
   };
   static constexpr double kLowScale = 0x1p11;  // of the low parts: f16 has 11 bits
 
+  // The zeros behind `extent` f16 elements with which rows of them begin at boundaries that boxes need, of lines where
+  // that is little more.
+  static std::int64_t fill_of(std::int64_t extent) {
+    const auto missing = [&](std::int64_t bytes) { return (bytes / 2 - extent % (bytes / 2)) % (bytes / 2); };
+    if (missing(kRowBytes) == 0) return 0;
+    return kLeastOfLines * missing(kLineBytes) <= extent ? missing(kLineBytes) : missing(kRowBytes);
+  }
+
+  ValueId with_zeros(ValueId value, std::int64_t axis, std::int64_t zeros, const Place& place) {
+    if (zeros == 0) return value;
+    std::vector<Dim> low(rewrite_.graph.type(value).shape.size(), Dim(0)), high = low;
+    high[static_cast<std::size_t>(axis)] = Dim(zeros);
+    return append(Op::pad, {value}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
+  }
+
+  // Whether the rows of the matrix, perhaps seen transposed, lie along the depth.
+  bool rows_along(ValueId operand, std::int64_t depth) const {
+    const Node& maker = rewrite_.graph.producer(operand);
+    if (maker.op != Op::transpose) return depth + 1 == std::ssize(rewrite_.graph.type(operand).shape);
+    const auto perm = maker.attrs.get<std::vector<std::int64_t>>("perm");
+    return rows_along(maker.operands[0], perm[static_cast<std::size_t>(depth)]);
+  }
+
   // With both parts, x = high + low / kLowScale: to 2^-22 of itself down to 2^-27 of the row's greatest, and to 2^-49
-  // of that below. With one, to 11 bits, as tf32 has them.
-  Halves halves(ValueId operand, std::int64_t depth, bool both, bool low_first, const Place& place) {
+  // of that below. With one, to 11 bits, as tf32 has them. Behind each part are `fill` zeros along the depth.
+  Halves halves(ValueId operand, std::int64_t depth, std::int64_t fill, bool both, bool low_first, const Place& place) {
     const Node& maker = rewrite_.graph.producer(operand);
     if (maker.op == Op::transpose) {  // the copy lies as the matrix does
       const Attrs attrs = maker.attrs;
       const auto perm = attrs.get<std::vector<std::int64_t>>("perm");
-      const Halves of = halves(maker.operands[0], perm[static_cast<std::size_t>(depth)], both, low_first, place);
+      const Halves of = halves(maker.operands[0], perm[static_cast<std::size_t>(depth)], fill, both, low_first, place);
       return {append(Op::transpose, {of.values}, attrs, place), append(Op::transpose, {of.unscale}, attrs, place)};
     }
     const auto literal = [&](double value) { return append_literal(rewrite_.graph, Scalar(value), DType::f32, place); };
@@ -283,15 +306,21 @@ class ArrangeProducts {
     const ValueId power =
         append(Op::bitcast, {append(Op::bitwise_and, {bits, exponent}, {}, place)}, {{"dtype", DType::f32}}, place);
     const ValueId scaled = append(Op::mul, {operand, append(Op::div, {literal(0x1p13), power}, {}, place)}, {}, place);
+    const auto last = std::ssize(rewrite_.graph.type(operand).shape) - 1;
+    const std::int64_t across = last == depth ? 0 : rewrite_.graph.type(operand).shape.back().constant();
+    const auto filled = [&](ValueId part) {
+      return with_zeros(with_zeros(part, depth, fill, place), last, fill_of(across), place);
+    };
     const ValueId high = cast(scaled, DType::f16);
-    Halves result{high, append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
+    Halves result{filled(high), append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
     if (both) {
       const ValueId rest = append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place);
-      const ValueId low = cast(append(Op::mul, {rest, literal(kLowScale)}, {}, place), DType::f16);
-      result.values =
-          append(Op::concat, low_first ? std::vector{low, high} : std::vector{high, low}, {{"axis", depth}}, place);
+      const ValueId low = filled(cast(append(Op::mul, {rest, literal(kLowScale)}, {}, place), DType::f16));
+      result.values = append(Op::concat, low_first ? std::vector{low, result.values} : std::vector{result.values, low},
+                             {{"axis", depth}}, place);
     }
     stored_.push_back(result.values);
+    if (fill_of(across) > 0) result.values = part_of_depth(result.values, last, 0, across, place);
     return result;
   }
 
@@ -319,8 +348,10 @@ class ArrangeProducts {
 
     const std::int64_t rank_a = static_cast<std::int64_t>(rewrite_.graph.type(operands[0]).shape.size());
     const std::int64_t rank_b = static_cast<std::int64_t>(rewrite_.graph.type(operands[1]).shape.size());
-    const Halves a = halves(operands[0], rank_a - 1, both, false, node.place);
-    const Halves b = halves(operands[1], rank_b - 2, both, true, node.place);
+    const bool along = rows_along(operands[0], rank_a - 1) || rows_along(operands[1], rank_b - 2);
+    const std::int64_t fill = along ? fill_of(problem.k) : 0, depth = problem.k + fill;
+    const Halves a = halves(operands[0], rank_a - 1, fill, both, false, node.place);
+    const Halves b = halves(operands[1], rank_b - 2, fill, both, true, node.place);
     const auto product = [&](ValueId left, ValueId right, std::int64_t block) {
       parts_.push_back(append(node.op, {left, right}, {{"dtype", DType::f32}, {"block", block}}, node.place));
       return parts_.back();
@@ -328,13 +359,13 @@ class ArrangeProducts {
     ValueId sum = -1;
     if (both) {
       const ValueId scale = append_literal(rewrite_.graph, Scalar(1 / kLowScale), DType::f32, node.place);
-      const ValueId low = masked_alike(id, node, product(a.values, b.values, 2 * problem.k));
+      const ValueId low = masked_alike(id, node, product(a.values, b.values, 2 * depth));
       const ValueId small = append(Op::mul, {low, scale}, {}, node.place);
-      const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, problem.k, node.place),
-                                    part_of_depth(b.values, rank_b - 2, problem.k, 2 * problem.k, node.place), kBlock);
+      const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, depth, node.place),
+                                    part_of_depth(b.values, rank_b - 2, depth, 2 * depth, node.place), kBlock);
       sum = append(Op::add, {great, small}, {}, node.place);
     } else {
-      sum = product(a.values, b.values, problem.k);
+      sum = product(a.values, b.values, depth);
     }
     // The smaller first: no product of the other with the sums overflows where the whole does not.
     const ValueId less = append(Op::minimum, {a.unscale, b.unscale}, {}, node.place);
