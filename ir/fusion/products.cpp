@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ir/fusion/halves.h"
 #include "ir/fusion/product_masks.h"
 #include "ir/graph/build.h"
 #include "ir/graph/view.h"
@@ -14,9 +15,6 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr std::int64_t kRowBytes = 16;      // to which a box's rows are aligned
-constexpr std::int64_t kLineBytes = 128;    // of the caches: rows that split them come at half the speed
-constexpr std::int64_t kLeastOfLines = 4;   // elements of a row for each that is added, so that it is whole lines
 constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
 constexpr double kSlowerTf32 = 12;          // than f16: warps multiply it, measured on an H200 at 4096 cubed
 constexpr std::int64_t kBlock = 64;         // products that tensor cores add up of f32's high parts
@@ -254,82 +252,6 @@ class ArrangeProducts {
     return best;
   }
 
-  // f32 elements in f16: scaled by a power of two for each row (column, of the second operand), so that its greatest
-  // element is near 2^13, and what to multiply by again.
-  struct Halves {
-    ValueId values = -1;  // of the depth once, or of its high parts and its low ones, these first where `low_first`
-    ValueId unscale = -1;
-  };
-  static constexpr double kLowScale = 0x1p11;  // of the low parts: f16 has 11 bits
-
-  // The zeros behind `extent` f16 elements with which rows of them begin at boundaries that boxes need, of lines where
-  // that is little more.
-  static std::int64_t fill_of(std::int64_t extent) {
-    const auto missing = [&](std::int64_t bytes) { return (bytes / 2 - extent % (bytes / 2)) % (bytes / 2); };
-    if (missing(kRowBytes) == 0) return 0;
-    return kLeastOfLines * missing(kLineBytes) <= extent ? missing(kLineBytes) : missing(kRowBytes);
-  }
-
-  ValueId with_zeros(ValueId value, std::int64_t axis, std::int64_t zeros, const Place& place) {
-    if (zeros == 0) return value;
-    std::vector<Dim> low(rewrite_.graph.type(value).shape.size(), Dim(0)), high = low;
-    high[static_cast<std::size_t>(axis)] = Dim(zeros);
-    return append(Op::pad, {value}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
-  }
-
-  // Whether the rows of the matrix, perhaps seen transposed, lie along the depth.
-  bool rows_along(ValueId operand, std::int64_t depth) const {
-    const Node& maker = rewrite_.graph.producer(operand);
-    if (maker.op != Op::transpose) return depth + 1 == std::ssize(rewrite_.graph.type(operand).shape);
-    const auto perm = maker.attrs.get<std::vector<std::int64_t>>("perm");
-    return rows_along(maker.operands[0], perm[static_cast<std::size_t>(depth)]);
-  }
-
-  // With both parts, x = high + low / kLowScale: to 2^-22 of itself down to 2^-27 of the row's greatest, and to 2^-49
-  // of that below. With one, to 11 bits, as tf32 has them. Behind each part are `fill` zeros along the depth.
-  Halves halves(ValueId operand, std::int64_t depth, std::int64_t fill, bool both, bool low_first, const Place& place) {
-    const Node& maker = rewrite_.graph.producer(operand);
-    if (maker.op == Op::transpose) {  // the copy lies as the matrix does
-      const Attrs attrs = maker.attrs;
-      const auto perm = attrs.get<std::vector<std::int64_t>>("perm");
-      const Halves of = halves(maker.operands[0], perm[static_cast<std::size_t>(depth)], fill, both, low_first, place);
-      return {append(Op::transpose, {of.values}, attrs, place), append(Op::transpose, {of.unscale}, attrs, place)};
-    }
-    const auto literal = [&](double value) { return append_literal(rewrite_.graph, Scalar(value), DType::f32, place); };
-    const auto cast = [&](ValueId value, DType dtype) { return append(Op::cast, {value}, {{"dtype", dtype}}, place); };
-    const ValueId size = append(Op::abs, {operand}, {}, place);
-    const ValueId greatest =
-        append(Op::max, {size}, {{"axis", std::vector<std::int64_t>{depth}}, {"keepdims", true}}, place);
-    const ValueId bits = append(Op::bitcast, {append(Op::maximum, {greatest, literal(0x1p-100)}, {}, place)},
-                                {{"dtype", DType::i32}}, place);
-    const ValueId exponent = append_literal(rewrite_.graph, Scalar(std::int64_t{0x7f800000}), DType::i32, place);
-    const ValueId power =
-        append(Op::bitcast, {append(Op::bitwise_and, {bits, exponent}, {}, place)}, {{"dtype", DType::f32}}, place);
-    const ValueId scaled = append(Op::mul, {operand, append(Op::div, {literal(0x1p13), power}, {}, place)}, {}, place);
-    const auto last = std::ssize(rewrite_.graph.type(operand).shape) - 1;
-    const std::int64_t across = last == depth ? 0 : rewrite_.graph.type(operand).shape.back().constant();
-    const auto filled = [&](ValueId part) {
-      return with_zeros(with_zeros(part, depth, fill, place), last, fill_of(across), place);
-    };
-    const ValueId high = cast(scaled, DType::f16);
-    Halves result{filled(high), append(Op::mul, {power, literal(0x1p-13)}, {}, place)};
-    if (both) {
-      const ValueId rest = append(Op::sub, {scaled, cast(high, DType::f32)}, {}, place);
-      const ValueId low = filled(cast(append(Op::mul, {rest, literal(kLowScale)}, {}, place), DType::f16));
-      result.values = append(Op::concat, low_first ? std::vector{low, result.values} : std::vector{result.values, low},
-                             {{"axis", depth}}, place);
-    }
-    stored_.push_back(result.values);
-    if (fill_of(across) > 0) result.values = part_of_depth(result.values, last, 0, across, place);
-    return result;
-  }
-
-  ValueId part_of_depth(ValueId operand, std::int64_t axis, std::int64_t start, std::int64_t stop, const Place& place) {
-    return append(Op::slice, {operand},
-                  {{"axis", std::vector<std::int64_t>{axis}}, {"start", Shape{Dim(start)}}, {"stop", Shape{Dim(stop)}}},
-                  place);
-  }
-
   // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32:
   // the high parts have as many bits.
   bool in_halves(NodeId id, const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
@@ -348,10 +270,12 @@ class ArrangeProducts {
 
     const std::int64_t rank_a = static_cast<std::int64_t>(rewrite_.graph.type(operands[0]).shape.size());
     const std::int64_t rank_b = static_cast<std::int64_t>(rewrite_.graph.type(operands[1]).shape.size());
-    const bool along = rows_along(operands[0], rank_a - 1) || rows_along(operands[1], rank_b - 2);
-    const std::int64_t fill = along ? fill_of(problem.k) : 0, depth = problem.k + fill;
-    const Halves a = halves(operands[0], rank_a - 1, fill, both, false, node.place);
-    const Halves b = halves(operands[1], rank_b - 2, fill, both, true, node.place);
+    Graph& graph = rewrite_.graph;
+    const bool along = rows_along(graph, operands[0], rank_a - 1) || rows_along(graph, operands[1], rank_b - 2);
+    const std::int64_t zeros = along ? zeros_behind(problem.k) : 0, depth = problem.k + zeros;
+    const Halves a = halves_of(graph, operands[0], {rank_a - 1, zeros, both, false}, node.place);
+    const Halves b = halves_of(graph, operands[1], {rank_b - 2, zeros, both, true}, node.place);
+    stored_.insert(stored_.end(), {a.stored, b.stored});
     const auto product = [&](ValueId left, ValueId right, std::int64_t block) {
       parts_.push_back(append(node.op, {left, right}, {{"dtype", DType::f32}, {"block", block}}, node.place));
       return parts_.back();
@@ -361,8 +285,8 @@ class ArrangeProducts {
       const ValueId scale = append_literal(rewrite_.graph, Scalar(1 / kLowScale), DType::f32, node.place);
       const ValueId low = masked_alike(id, node, product(a.values, b.values, 2 * depth));
       const ValueId small = append(Op::mul, {low, scale}, {}, node.place);
-      const ValueId great = product(part_of_depth(a.values, rank_a - 1, 0, depth, node.place),
-                                    part_of_depth(b.values, rank_b - 2, depth, 2 * depth, node.place), kBlock);
+      const ValueId great = product(part_of_depth(graph, a.values, rank_a - 1, 0, depth, node.place),
+                                    part_of_depth(graph, b.values, rank_b - 2, depth, 2 * depth, node.place), kBlock);
       sum = append(Op::add, {great, small}, {}, node.place);
     } else {
       sum = product(a.values, b.values, depth);
@@ -417,7 +341,7 @@ class ArrangeProducts {
     const Dim m = a.shape[a.shape.size() - 2], n = b.shape.back(), parts(division.parts), part(division.depth);
     const bool rest = divided < depth;
     const auto ahead = [&](ValueId operand, std::int64_t axis) {
-      return rest ? part_of_depth(operand, axis, 0, divided, node.place) : operand;
+      return rest ? part_of_depth(rewrite_.graph, operand, axis, 0, divided, node.place) : operand;
     };
     const ValueId rows =
         append(Op::reshape, {ahead(operands[0], axis_a)}, {{"shape", Shape{m, parts, part}}}, node.place);
@@ -432,8 +356,8 @@ class ArrangeProducts {
     ValueId sum = append(Op::sum, {products}, {{"axis", std::vector<std::int64_t>{0}}}, node.place);
     if (rest) {
       const ValueId behind = append(node.op,
-                                    {part_of_depth(operands[0], axis_a, divided, depth, node.place),
-                                     part_of_depth(operands[1], axis_b, divided, depth, node.place)},
+                                    {part_of_depth(rewrite_.graph, operands[0], axis_a, divided, depth, node.place),
+                                     part_of_depth(rewrite_.graph, operands[1], axis_b, divided, depth, node.place)},
                                     attrs, node.place);
       sum = append(Op::add, {sum, append(Op::reshape, {behind}, {{"shape", Shape{m, n}}}, node.place)}, {}, node.place);
     }
@@ -474,12 +398,7 @@ class ArrangeProducts {
     if (kind != Kind::contract && kind != Kind::reduce && rewrite_.graph.producer(rows).op != Op::input) return false;
     const Type type = rewrite_.graph.type(rows);
     const std::int64_t extent = type.shape.back().constant();
-    const auto missing = [&](std::int64_t bytes) {
-      const std::int64_t whole = bytes / size_of(type.dtype);
-      return (whole - extent % whole) % whole;
-    };
-    if (size_of(type.dtype) != 2 || missing(kRowBytes) == 0 || extent < kRowBytes / size_of(type.dtype)) return false;
-    const bool of_lines = kLeastOfLines * missing(kLineBytes) <= extent;
+    if (size_of(type.dtype) != 2 || zeros_behind(extent) == 0 || extent < kRowBytes / 2) return false;
     const CostModel& cost = options_.cost;
     const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
     const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
@@ -493,17 +412,13 @@ class ArrangeProducts {
       operand = known->second;
       return true;
     }
-    std::vector<Dim> low(type.shape.size(), Dim(0)), high(type.shape.size(), Dim(0));
-    high.back() = Dim(missing(of_lines ? kLineBytes : kRowBytes));
+    const auto last = static_cast<std::int64_t>(type.shape.size()) - 1;
     ValueId& padded = padded_.try_emplace(rows, -1).first->second;
     if (padded < 0) {
-      padded = append(Op::pad, {rows}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
+      padded = with_zeros(rewrite_.graph, rows, last, zeros_behind(extent), place);
       stored_.push_back(padded);
     }
-    const auto last = static_cast<std::int64_t>(type.shape.size()) - 1;
-    operand = append(
-        Op::slice, {padded},
-        {{"axis", std::vector<std::int64_t>{last}}, {"start", Shape{Dim(0)}}, {"stop", Shape{Dim(extent)}}}, place);
+    operand = part_of_depth(rewrite_.graph, padded, last, 0, extent, place);
     if (transposed) operand = append(Op::transpose, {operand}, attrs, place);
     aligned_.emplace(original, operand);
     return true;
@@ -552,13 +467,9 @@ class ArrangeProducts {
     ValueId copy = along == rank - 1 ? operand : append(Op::transpose, {operand}, {{"perm", perm}}, place);
     const std::int64_t depth = rewrite_.graph.type(copy).shape.back().constant(),
                        more = (kRowBytes - depth % kRowBytes) % kRowBytes;
-    if (more > 0) {
-      std::vector<Dim> low(static_cast<std::size_t>(rank), Dim(0)), high = low;
-      high.back() = Dim(more);
-      copy = append(Op::pad, {copy}, {{"low", low}, {"high", high}, {"value", Scalar(0.0)}}, place);
-    }
+    copy = with_zeros(rewrite_.graph, copy, rank - 1, more, place);
     stored_.push_back(copy);
-    if (more > 0) copy = part_of_depth(copy, rank - 1, 0, depth, place);
+    if (more > 0) copy = part_of_depth(rewrite_.graph, copy, rank - 1, 0, depth, place);
     return result = along == rank - 1 ? copy : append(Op::transpose, {copy}, {{"perm", perm}}, place);
   }
 
