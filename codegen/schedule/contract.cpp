@@ -26,7 +26,7 @@ constexpr std::array kTensorTiles{
     Tile{64, 64, 32, 2, 2, 0.6},   Tile{32, 64, 64, 2, 2, 0.35}, Tile{64, 32, 64, 2, 2, 0.35},
     Tile{16, 128, 64, 1, 4, 0.3},  Tile{128, 16, 64, 4, 1, 0.3}, Tile{16, 64, 64, 1, 4, 0.25}};
 // Of plain multiplications a small tile costs little, where groups of warps divide its depth. Fitted to every candidate
-// of twelve f32 products on an H100 (bench/results/matmul-log.md).
+// of twelve f32 products on an H100 (bench/results/packs-2026-11-28-h100.md).
 constexpr std::array kScalarTiles{Tile{128, 128, 16, 2, 4, 1.0}, Tile{64, 64, 16, 2, 2, 0.8},
                                   Tile{32, 64, 16, 2, 1, 0.72}, Tile{64, 32, 16, 2, 1, 0.72},
                                   Tile{16, 64, 16, 1, 2, 0.7}};
