@@ -59,8 +59,10 @@ bool can_be_member(const ReduceSchedule& schedule) {
          schedule.team.threads % 32 == 0;
 }
 
-// No bounds: they order the tiles of all blocks.
-bool can_be_member(const ContractSchedule& schedule) { return schedule.loop != MainLoop::cpu && !schedule.bounded; }
+// No bounds, which order the tiles of all blocks, and no warpgroups that take turns at a block's tiles: it has one.
+bool can_be_member(const ContractSchedule& schedule) {
+  return schedule.loop != MainLoop::cpu && !schedule.bounded && !schedule.turns;
+}
 
 bool can_be_member(const AttendSchedule&) { return false; }
 
@@ -140,7 +142,7 @@ bool can_follow(const Kernel& larger, const Kernel& member, const Target& target
 void choose_for_all(std::vector<Kernel>& members, const Target& target) {
   const auto multiplies = [](const Kernel& kernel) {
     const auto* schedule = std::get_if<ContractSchedule>(&kernel.schedule);
-    return schedule != nullptr && schedule->loop == MainLoop::wgmma && can_be_member(kernel);
+    return schedule != nullptr && schedule->loop == MainLoop::wgmma && !schedule->bounded;
   };
   std::vector<Kernel*> products;
   for (Kernel& member : members)
@@ -155,11 +157,12 @@ void choose_for_all(std::vector<Kernel>& members, const Target& target) {
   columns = columns * Dim(static_cast<std::int64_t>(points / points_of(largest) + 0.5));
   Kernel chosen = largest;
   chosen.schedule = choose_schedule(all, target);
+  if (!multiplies(chosen)) return;
+  std::get<ContractSchedule>(chosen.schedule).turns = false;  // as one tile of a block is multiplied
   double following = points_of(largest);
   for (const Kernel* product : products)
     if (product != &largest && can_follow(chosen, *product, target)) following += points_of(*product);
-  if (multiplies(chosen) && verify(chosen.schedule, largest, target).empty() && following > points / 2 &&
-      following > points_of(largest))
+  if (verify(chosen.schedule, largest, target).empty() && following > points / 2 && following > points_of(largest))
     largest.schedule = chosen.schedule;
 }
 

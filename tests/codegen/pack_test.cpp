@@ -221,6 +221,28 @@ TEST(Pack, ProductsShareALaunchWithThoseOfTheSameScheduleAlone) {
     for (const Kernel& member : launch.members) EXPECT_EQ(member.schedule, launch.members.front().schedule);
 }
 
+// Each block has a tile of one of them, and the maps of its operands; together they fill the device, so that tiles are
+// large and no depth is divided.
+TEST(Pack, ProductsOfWarpgroupsHaveTheScheduleOfAll) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const ir::Plan plan = ir::make_plan(ir::parse(
+      R"(graph projections(x: bf16[512, 4096], q: bf16[4096, 4096], k: bf16[4096, 1024], v: bf16[4096, 1024]) {
+    return matmul(x, q), matmul(x, k), gelu(matmul(x, v))
+  })"));
+  const Launch launch = packed(plan, {}, target);
+  ASSERT_EQ(launch.members.size(), 3U);
+  const auto& schedule = std::get<ContractSchedule>(launch.members.front().schedule);
+  EXPECT_EQ(print(launch.members.front().schedule),
+            "contract loop=wgmma tile_m=128 tile_n=256 tile_k=64 stages=4 lead=1");
+  EXPECT_FALSE(schedule.turns);
+  for (const Kernel& member : launch.members) EXPECT_EQ(member.schedule, launch.members.front().schedule);
+  const Source source = emit_cuda(launch, target);
+  std::vector<int> pointers;
+  for (const TensorMap& map : source.launch.tensor_maps) pointers.push_back(map.pointer);
+  EXPECT_EQ(pointers, (std::vector<int>{0, 1, 3, 4, 6, 7}));
+  test::expect_compiles_for(source, {"sm_90a"});
+}
+
 // Neighbours that are one kernel but for their operands have one function, which the block chooses operands for.
 TEST(Pack, MembersThatAreAlikeAreOneFunction) {
   const Target target = test::cuda_target_for("sm_90a");

@@ -1,8 +1,8 @@
 // Packs: several kernels as one launch. Each member is a __device__ function with the body that it would have alone;
 // the one __global__ function deals its blocks to them in order. Neighbours that are one kernel but for their operands
 // have one function, for which the block chooses the operands: it is compiled once, and read by all multiprocessors. A
-// member sees its own block's number as blockIdx, the number of its blocks as gridDim, and the threads that it has no
-// use for leave at once: barriers count only those that are left (CUDA C++ Programming Guide, "Synchronization
+// member sees its own block's number as blockIdx, how many it has as gridDim where it asks, and the threads that it has
+// no use for leave at once: barriers count only those that are left (CUDA C++ Programming Guide, "Synchronization
 // Functions"; sm_70 and later), and block sizes are whole warps.
 #include <fmt/format.h>
 
@@ -28,14 +28,16 @@ std::string operand_of(std::size_t member, const Operand& operand) {
 // "m1_map0".
 std::string map_of(std::size_t member, std::size_t map) { return fmt::format("m{}_map{}", member, map); }
 
+// Whether its blocks deal their work out by how many they are.
+bool counts_blocks(const Source& source) { return source.body.find("gridDim") != std::string::npos; }
+
 std::string member_text(const std::string& name, const Kernel& kernel, const Source& source, int threads) {
   Writer out;
-  std::string list = parameters(kernel);
-  list = (list.empty() ? "" : ", ") + list;
+  std::string list = counts_blocks(source) ? ", const block_index gridDim" : "";
+  if (const std::string operands = parameters(kernel); !operands.empty()) list += ", " + operands;
   for (std::size_t map = 0; map < source.launch.tensor_maps.size(); ++map)
     list += fmt::format(", const tensor_map& map{}", map);
-  out.open(fmt::format("__device__ __forceinline__ void {}(const block_index blockIdx, const block_index gridDim{}) {{",
-                       name, list));
+  out.open(fmt::format("__device__ __forceinline__ void {}(const block_index blockIdx{}) {{", name, list));
   if (source.launch.block < threads) out.line(fmt::format("if (threadIdx.x >= {}) return;", source.launch.block));
   return out.text() + source.body + "}\n";
 }
@@ -99,7 +101,8 @@ class PackEmitter {
         const std::string end = member + 1 < members_.size() ? fmt::format("(u32)end{}", member) : "gridDim.x";
         return member == 0 ? end : fmt::format("{} - (u32)end{}", end, member - 1);
       };
-      std::string arguments = "{" + of_members(i, behind, block_of) + "}, {" + of_members(i, behind, blocks_of) + "}";
+      std::string arguments = "{" + of_members(i, behind, block_of) + "}";
+      if (counts_blocks(sources_[i])) arguments += ", {" + of_members(i, behind, blocks_of) + "}";
       for (std::size_t operand = 0; operand < members_[i].operands.size(); ++operand)
         arguments += ", " + of_members(i, behind, [&](std::size_t member) {
                        return operand_of(member, members_[member].operands[operand]);
