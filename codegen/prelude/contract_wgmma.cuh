@@ -295,7 +295,8 @@ __device__ __forceinline__ auto make_bounded_depth(DepthOf depth_of, RowsOf rows
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
 // elements along the depth, or of 64 elements across it. An operand that threads bring is a fed_tile, or the like; of two,
 // load_a is both of them. multiply(sum, a, b, add) is one wgmma, which adds to the sums or sets them. with_result(batch,
-// use) calls use(out). The tiles are dealt to `all_blocks` blocks, of which this one is number `own_block`.
+// use) calls use(out). The tiles are dealt to `all_blocks` blocks, of which this one is number `own_block`; bounded ones
+// to all of the grid, whose numbers are read where they are used: a register less.
 //? contract_wgmma
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
 __device__ __forceinline__ void contract_wgmma(unsigned char* shared, u32 own_block, u32 all_blocks, const LoadA& load_a,
@@ -305,8 +306,7 @@ __device__ __forceinline__ void contract_wgmma(unsigned char* shared, u32 own_bl
 //? contract_wgmma_bounded
 // Of each tile `bounds` says which depth is multiplied, and in which order they come.
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results, class Bounds>
-__device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, u32 own_block, u32 all_blocks,
-                                                       const LoadA& load_a, const LoadB& load_b,
+__device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
                                                        const Multiply& multiply, const Results& with_result, u32 batches,
                                                        Index m_limit, Index n_limit, const Bounds& bounds) {
 //?
@@ -327,7 +327,11 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, u3
   }
   const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
   const u32 tiles_n = (u32)((n_limit + (Tiles::columns - 1)) / Tiles::columns);
+//? contract_wgmma
   const u32 tiles = batches * tiles_m * tiles_n, step = all_blocks / shared_by;
+//? contract_wgmma_bounded
+  const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / shared_by;
+//?
   const Index rank = cluster > 1 ? cluster_rank() : 0, part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
 //? contract_wgmma
   const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / Tiles::parts;
@@ -359,7 +363,11 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, u3
       }
       return stage;
     };
+//? contract_wgmma
     u32 number = own_block / shared_by;  // of the tile at hand
+//? contract_wgmma_bounded
+    u32 number = blockIdx.x / shared_by;
+//?
     u32 batch = 0;
     Index m0 = 0, n0 = 0;
     const auto look = [&] {
@@ -457,7 +465,11 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, u3
       }
     };
     const int part = Tiles::turns ? 0 : group * Tiles::rows;  // of the tile's rows
+//? contract_wgmma
     const u32 first = own_block / shared_by, skipped = Tiles::turns ? consumers : 1;
+//? contract_wgmma_bounded
+    const u32 first = blockIdx.x / shared_by, skipped = Tiles::turns ? consumers : 1;
+//?
 //? contract_wgmma
     if (Tiles::turns) at.advance(group * steps);
 //? contract_wgmma_bounded

@@ -347,8 +347,9 @@ ContractSchedule in_warps(const Tile& tile, int most, int groups, const Kernel& 
     schedule.tile_k *= schedule.warps_k;
   }
   schedule.stages = a.async || b.async ? most : 2;  // what passes through registers has no more than one tile in flight
-  while (schedule.stages > 2 && shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)
-    --schedule.stages;
+  const auto exceeds = [&] { return shared_bytes(schedule, element, a, b) > target.shared_memory_per_block; };
+  while (schedule.stages > 2 && exceeds()) --schedule.stages;
+  for (; schedule.warps_k > 1 && exceeds(); schedule.warps_k /= 2) schedule.tile_k /= 2;
   return schedule;
 }
 

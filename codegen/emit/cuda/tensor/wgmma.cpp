@@ -152,11 +152,11 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
                        schedule.parts, schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
                        schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
   if (schedule.bounded) emit_bounds(out, kernel, parts, schedule.tile_m * schedule.cluster, columns);
-  out.line(fmt::format(
-      "contract_wgmma{}<tiles, {}>(shared, blockIdx.x, gridDim.x, {}, load_b, multiply, with_result, {}, {}, {}, {});",
-      schedule.bounded ? "_bounded" : "", index_type(kernel), both_fed ? "load_both" : "load_a",
-      dim_text(batches, names), dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
-      schedule.bounded ? "bounds" : dim_text(extent(parts.k), names)));
+  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, {}{}, load_b, multiply, with_result, {}, {}, {}, {});",
+                       schedule.bounded ? "_bounded" : "", index_type(kernel),
+                       schedule.bounded ? "" : "blockIdx.x, gridDim.x, ", both_fed ? "load_both" : "load_a",
+                       dim_text(batches, names), dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
+                       schedule.bounded ? "bounds" : dim_text(extent(parts.k), names)));
 
   launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
                   Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), columns);
