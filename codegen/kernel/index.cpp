@@ -305,6 +305,25 @@ Index mod(const Index& index, const Dim& divisor, const IndexContext& context) {
   return atom_index(IndexAtom::Kind::mod, rest, divisor);
 }
 
+Index with_later_values(const Index& index, int from, int shift, const IndexContext& context) {
+  Index result(index.constant());
+  for (const IndexTerm& term : index.terms()) {
+    const IndexAtom& atom = *term.atom;
+    const auto operand = [&] { return with_later_values(atom.operand, from, shift, context); };
+    switch (atom.kind) {
+      case IndexAtom::Kind::axis: result = result + Index::sum(0, {term}); break;
+      case IndexAtom::Kind::value:
+        result = result + Index::value(atom.id < from ? atom.id : atom.id + shift, atom.divisor) * term.coefficient;
+        break;
+      case IndexAtom::Kind::floor_div:
+        result = result + floor_div(operand(), atom.divisor, context) * term.coefficient;
+        break;
+      case IndexAtom::Kind::mod: result = result + mod(operand(), atom.divisor, context) * term.coefficient; break;
+    }
+  }
+  return result;
+}
+
 std::optional<Dim> lower_bound(const Index& index, const IndexContext& context) { return bound(index, context, false); }
 std::optional<Dim> upper_bound(const Index& index, const IndexContext& context) { return bound(index, context, true); }
 

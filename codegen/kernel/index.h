@@ -91,6 +91,9 @@ SymbolBounds bounds(const Index& index, const IndexContext& context);
 /// Whether 0 <= index < bound is proven.
 bool proven_inside(const Index& index, const Dim& bound, const IndexContext& context);
 
+/// `index` with the instructions from number `from` on, whose values occur, `shift` numbers later.
+Index with_later_values(const Index& index, int from, int shift, const IndexContext& context);
+
 /// The row-major offset of `coordinates` in an array of `shape`.
 Index linearize(const std::vector<Index>& coordinates, const Shape& shape);
 /// The coordinates in `shape` of the row-major offset `linear`.

@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/tiling.h"
 #include "codegen/analysis/vectorize.h"
+#include "codegen/kernel/visit.h"
 #include "codegen/lower/parts.h"
 #include "ir/graph/check.h"
 
@@ -112,6 +113,8 @@ void sum_products(Kernel& kernel) {
       if (arg >= position) arg += shift;
   for (Store& store : kernel.stores)
     if (store.value >= position) store.value += shift;
+  const IndexContext context = kernel.context();
+  visit_indices(kernel, [&](Index& index) { index = with_later_values(index, position, shift, context); });
   kernel.body.erase(kernel.body.begin() + position);
   kernel.body.insert(kernel.body.begin() + position, added.begin(), added.end());
   kernel.kernel_class = ir::KernelClass::reduce;

@@ -91,6 +91,14 @@ TEST_P(Matmul, AtSymbolicSizes) {
 }
 
 const DType kFactors[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::f8e4m3, DType::f8e5m2};
+// What is gathered beside a product with a vector comes from where its index says.
+TEST_P(Matmul, VectorsBesideWhatIsGathered) {
+  check(R"(graph g(x: T[64], w: T[64, 8], t: T[64], i: i64[8]) {
+  y = cast(matmul(x, w), dtype=f32)
+  return less(y, 1) as low, add(cast(take(t, i), dtype=f32), y) as z
+})");
+}
+
 INSTANTIATE_TEST_SUITE_P(On, Matmul,
                          ::testing::Combine(::testing::ValuesIn(all_targets()), ::testing::ValuesIn(kFactors)),
                          [](const auto& each) {
