@@ -206,8 +206,7 @@ struct ContractSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block; stream: tile_k is a warp's)
   int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
-  int warps_k =
-      1;  ///< stream: warps that divide the depth; simt: groups of warps_m x warps_n that divide that of a tile
+  int warps_k = 1;                 ///< stream: warps that divide the depth; simt: groups of warps, of a tile's depth
   int stages = 2;                  ///< tiles of operands in flight
   int vector_a = 1, vector_b = 1;  ///< elements per load of each operand
   int products = 1;                ///< wgmma: of the same rows, which share tile_n columns of a tile
