@@ -108,17 +108,19 @@ std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel&
   return outside;
 }
 
-bool is_mostly_inside(const Interior& interior, const Kernel& kernel) {
-  constexpr double kLong = 1024, kLeast = 0.5;
+double share_inside(const Interior& interior, const Kernel& kernel, const std::vector<std::int64_t>& spans) {
+  constexpr double kLong = 1024;
   double share = 1;
   for (const AxisRange& range : interior) {
     const Dim& extent = kernel.axes[static_cast<std::size_t>(range.axis)].extent;
     const auto outside = points_outside(range, kernel);
-    if (!outside) return false;
+    if (!outside) return 0;
+    const std::int64_t span = spans.empty() ? 1 : spans[static_cast<std::size_t>(range.axis)];
+    const std::int64_t touched = *outside == 0 ? 0 : *outside + span - 1;
     const double length = extent.is_constant() ? static_cast<double>(extent.constant()) : kLong;
-    share *= std::max(0.0, 1 - static_cast<double>(*outside) / std::max(1.0, length));
+    share *= std::max(0.0, 1 - static_cast<double>(touched) / std::max(1.0, length));
   }
-  return share >= kLeast;
+  return share;
 }
 
 }  // namespace tenon::codegen

@@ -31,7 +31,8 @@ Kernel inside_of(Kernel kernel);
 
 /// How many points of an axis lie outside, where that is a constant.
 std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel);
-/// Whether at least half of the points lie inside, as far as is known; axes of unknown extent are taken for long ones.
-bool is_mostly_inside(const Interior& interior, const Kernel& kernel);
+/// The share of the points that lie inside, 0 where that is not known; axes of unknown extent are taken for long ones.
+/// Of groups of points with `spans` along the axes (empty: single ones), the share that lies wholly inside, about.
+double share_inside(const Interior& interior, const Kernel& kernel, const std::vector<std::int64_t>& spans = {});
 
 }  // namespace tenon::codegen

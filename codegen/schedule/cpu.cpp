@@ -92,9 +92,10 @@ constexpr int kMostCostInTurns = 128;  // beyond, four vectors' values do not fi
 // before and behind takes a masked vector each.
 bool cuts_interior(const Kernel& kernel, const MapSchedule& schedule) {
   constexpr std::int64_t kVectors = 4;
+  constexpr double kLeastInside = 0.5;
   if (schedule.tile || kernel.axes.empty()) return false;
   const Interior interior = interior_of(kernel);
-  if (interior.empty() || !is_mostly_inside(interior, kernel)) return false;
+  if (interior.empty() || share_inside(interior, kernel) < kLeastInside) return false;
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
   const AxisRange* range = range_along(interior, inner);
   const std::int64_t outside = range == nullptr ? 0 : *points_outside(*range, kernel);

@@ -109,6 +109,7 @@ constexpr int kLeastStreamedPercent = 40, kMostStreamedPercent = 160;  // of the
 // one: a second wave that is not full costs as much as one that is.
 constexpr std::int64_t kCheap = 4, kMostWaves = 3;
 constexpr int kUnrolled = 4;
+constexpr int kPair = 2;
 
 // Every store writes along the innermost axis, or is among `transposed`.
 bool stores_are_contiguous(const Kernel& kernel, const Transposed& transposed) {
@@ -251,10 +252,10 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& t
       schedule.vector > 1 && few_streams && points.min * bytes >= percent_of_l2(target, kLeastStreamedPercent) &&
       (points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes) ||
        (gathers_what_caches_hold(kernel, target) && !loads_read_once(kernel).empty()));
-  // Strips of overlapping loads take so many registers that large blocks wait for each other (5x5 means of bf16
-  // [2, 80, 512, 1000] on an H100: 337 us by 512 threads, 252 by 256).
-  const bool strips = schedule.overlaps && schedule.strip > 1;
-  if (schedule.cache.streaming && !schedule.flat && !strips) schedule.threads = 512;
+  // Overlapping loads take so many registers that large blocks wait for each other (5x5 means of bf16 [2, 80, 512,
+  // 1000] on an H100: 337 us by 512 threads, 252 by 256; sums of 3x3x3 of f32 [2048, 256, 7, 7, 7] on an H200 580 and
+  // 411).
+  if (schedule.cache.streaming && !schedule.flat && !schedule.overlaps) schedule.threads = 512;
   schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
                               !(schedule.tile && schedule.tile->shift) &&
                               cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
@@ -275,8 +276,28 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
 
 // Registers that stretches of overlapping loads may take, in bytes.
 constexpr std::int64_t kMostStretchBytes = 512;
-// Points of a row from which on the vectors that cross its end, point by point, cost little.
-constexpr std::int64_t kLongRow = 256;
+// Points of a row from which on the vectors that cross its end, point by point, cost little; and the vectors of a row
+// of which so few do that most warps have none (H200: nine points of bf16 [16, 96, 299, 299] 335 us in flat vectors of
+// 8 that load what they share, 237 by single points).
+constexpr std::int64_t kLongRow = 256, kVectorsOfLongRow = 96;
+
+// Warps that have points outside the interior go both ways. Where many do, guards cost less (H200: five points of f32
+// [512, 8, 64, 64] 53 us with an interior, 36 without; nine of bf16 [16, 80, 299, 299] 239 and 401).
+bool has_an_interior(const Kernel& kernel, const MapSchedule& schedule) {
+  constexpr std::int64_t kWarp = 32;
+  constexpr double kLeastInside = 0.75;  // of the warps
+  const Interior interior = interior_of(kernel);
+  if (interior.empty()) return false;
+  std::vector<std::int64_t> spans(kernel.axes.size(), 1);
+  std::int64_t points = kWarp * schedule.vector;
+  for (std::size_t axis = kernel.axes.size(); axis-- > 0 && points > 1;) {
+    const std::int64_t extent = std::max<std::int64_t>(1, kernel.axes[axis].extent.bounds(kernel.symbols).max);
+    spans[axis] = std::min(points, extent);
+    points = (points + extent - 1) / extent;
+  }
+  if (kernel.axes.size() > 1) spans[kernel.axes.size() - 2] *= schedule.strip;
+  return share_inside(interior, kernel, spans) >= kLeastInside;
+}
 
 // Whether vectors of so many points lie in rows, or may cross their ends because all results lie like the domain.
 std::optional<bool> flat_with(const Kernel& kernel, int vector) {
@@ -286,7 +307,8 @@ std::optional<bool> flat_with(const Kernel& kernel, int vector) {
   if (kernel.axes.size() == 1 || power_of_two_divisor(row, vector, kernel.symbols) == vector) return false;
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
-  return flat && (row.is_constant() ? length.min : length.max) >= kLongRow ? std::optional(true) : std::nullopt;
+  const std::int64_t least = std::max(kLongRow, kVectorsOfLongRow * vector);
+  return flat && (row.is_constant() ? length.min : length.max) >= least ? std::optional(true) : std::nullopt;
 }
 
 // Where neighbours along the axis before the innermost share most of what they read, a thread has several of them: of
@@ -433,6 +455,17 @@ bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Targe
   return schedule.vector > 1 && cost_of(kernel) <= kCheap && points.min > at_once && points.max <= kMostWaves * at_once;
 }
 
+// Whether a thread should have two vectors under way where the caches hold little: of what is read once each, in rows
+// of several vectors, as far as registers and issue slots go (H200: gathered rows 39 us and 35, a one-hot matrix 29 and
+// 24, exp of bf16 times f32 as a condition 108 and 78; a hundred chains 2 % in the mean).
+bool pays_in_pairs(const MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses) {
+  constexpr std::int64_t kLeastVectors = 4, kMostBytes = 128;
+  if (streams_of_operands(accesses).size() < accesses.size()) return false;
+  const std::int64_t row = kernel.axes.back().extent.bounds(kernel.symbols).max;
+  return row >= kLeastVectors * schedule.vector && kPair * schedule.vector * bytes_of(accesses, kernel) <= kMostBytes &&
+         kPair * schedule.vector * cost_of(kernel) <= kVectorCost;
+}
+
 }  // namespace
 
 MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
@@ -463,8 +496,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (overlaps) {
     accesses = streams_of_operands(accesses);
     bytes = bytes_of(accesses, kernel);
-    const Interior interior = interior_of(kernel);
-    schedule.interior = !interior.empty() && is_mostly_inside(interior, kernel);
+    schedule.interior = has_an_interior(kernel, schedule);
   }
   const bool narrow_stores =
       !schedule.tile && !overlaps && !strip && !schedule.flat && schedule.vector * widest < kNarrowBytes;
@@ -481,8 +513,10 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;
   if (plain && beyond_caches) {
     const MapSchedule spread = spread_where_it_pays(kernel, target, schedule);
-    if (!spread.spread && target.may.overlaps) strip_shared_rows(schedule, kernel, target);
-    return spread.spread ? spread : schedule;
+    if (spread.spread) return spread;
+    if (target.may.overlaps && strip_shared_rows(schedule, kernel, target)) return schedule;
+    if (pays_in_pairs(schedule, kernel, accesses)) schedule.unroll = kPair;
+    return schedule;
   }
   if (plain && in_few_waves(schedule, kernel, target, count)) schedule.unroll = kUnrolled;
   return schedule;

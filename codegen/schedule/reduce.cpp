@@ -19,6 +19,7 @@ namespace {
 constexpr int kMaxHeldElements = 64;        // each also lives as f32 while it is used
 constexpr int kMostOfLaneReadOnly = 48;     // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
                                             // [92112, 1280] on an H100)
+constexpr int kMostOfLaneShared = 40;       // of 2 bytes each, beside operands that all rows share
 constexpr std::int64_t kThreadRow = 4;      // up to it a thread has a row for itself, as it has one of two vectors
 constexpr std::int64_t kBlockRow = 3072;    // beyond it a row is shared by a block
 constexpr std::int64_t kLargeRow = 16384;   // beyond it by a large one
@@ -63,7 +64,7 @@ std::int64_t turns_of(const ReduceSchedule& schedule, const RowShape& shape) {
 // than to launch (1.2 ns a block on an H100), where that leaves blocks enough for every multiprocessor.
 void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   constexpr std::int64_t kElements = 16, kElementsAcross = 24, kElementsReadOnly = 48, kVectors = 8, kSingles = 24,
-                         kBytesOfBlock = 6 << 10, kBytesReadOnly = 12 << 10, kBlocks = 4;
+                         kSinglesStored = 12, kBytesOfBlock = 6 << 10, kBytesReadOnly = 12 << 10, kBlocks = 4;
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
   // Of a row whose elements are stored across it a lane has more, so that a warp stores pieces of more rows. So it has
   // of one that is only reduced, several times: lanes then meet less (softmax's greatest share, bf16 [791733, 384] on
@@ -72,7 +73,7 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   const std::int64_t elements = stores_across(kernel) ? kElementsAcross : held ? kElementsReadOnly : kElements;
   // Vectors of a lane; of rows that only single elements divide it has more (cross entropy of bf16 rows of 187 on an
   // H100: 189 us of 32 lanes, 139 of 8).
-  const std::int64_t most = held && schedule.vector == 1 ? kSingles : kVectors;
+  const std::int64_t most = schedule.vector > 1 ? kVectors : held ? kSingles : kSinglesStored;
   std::int64_t each = std::clamp<std::int64_t>(elements / schedule.vector, 1, most);
   if (rereads(kernel))
     each = std::clamp<std::int64_t>(kMaxHeldBytes / std::max<std::int64_t>(1, schedule.vector * held_bytes(kernel)), 1,
@@ -106,6 +107,18 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
     while (fewer() < schedule.team.lanes &&
            (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.team.threads, fewer()))))
       schedule.team.lanes /= 2;
+  // Half as many where most of the last vectors are nobody's (softmax of bf16 rows of 328, 41 vectors, on an H200: 41.0
+  // us of 32 lanes, 37.6 of 16).
+  constexpr double kMostIdle = 1.45, kGained = 0.2;
+  constexpr std::int64_t kVectorsOfHalf = 3;
+  const auto covered = [&](std::int64_t of) {
+    return static_cast<double>((vectors + of - 1) / of * of) / static_cast<double>(vectors);
+  };
+  const std::int64_t half = schedule.team.lanes / 2;
+  if (schedule.team.mapping == RowMapping::warp && pieces && half >= least && vector_bytes == kWideVector &&
+      vectors <= kVectorsOfHalf * half && covered(2 * half) > kMostIdle &&
+      covered(half) < covered(2 * half) - kGained && enough(schedule.team.threads, static_cast<int>(half)))
+    schedule.team.lanes = static_cast<int>(half);
   const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
   const std::int64_t least_bytes = stores_elements(kernel) || lanes < 32 ? kBytesOfBlock : kBytesReadOnly;
@@ -123,6 +136,15 @@ bool reads_bytes_once(const Kernel& kernel) {
   });
 }
 
+// Issue slots of an element.
+int computed_of(const Kernel& kernel) {
+  int cost = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::map && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
+      cost += ir::info(instr.op).cost;
+  return cost;
+}
+
 void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   const std::int64_t vectors = std::max<std::int64_t>(1, shape.length / schedule.vector);
   schedule.team.threads = 128;
@@ -133,6 +155,16 @@ void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& t
     return;
   }
   schedule.team.mapping = vectors <= 2 || shape.length <= kThreadRow ? RowMapping::thread : RowMapping::warp;
+  // Two whole vectors of a row that is stored lie side by side in two lanes (softmax of f32 rows of 8 on an H200: 37.9
+  // us by threads, 35.2; with two streams 74 and 56).
+  constexpr std::int64_t kWideVector = 16;
+  if (vectors == 2 && schedule.vector * widest_of(kernel) == kWideVector && stores_elements(kernel) &&
+      !stores_across(kernel) && computed_of(kernel) <= kMostOfNorms) {
+    schedule.team.mapping = RowMapping::warp;
+    schedule.team.lanes = 2;
+    schedule.team.threads = 256;
+    return;
+  }
   choose_lanes(schedule, kernel, target, shape);
 }
 
@@ -154,21 +186,20 @@ int threads_holding(int elements, const RowShape& shape) {
   return static_cast<int>((shape.length / elements + 31) / 32 * 32);
 }
 
-// Rows beside operands that all rows share, which take registers of their own: a thread holds fewer elements of the
-// row, of a block even where a warp might have it. Measured on sm_90 with norms of 768 to 8192 columns.
-void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const RowShape& shape) {
-  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
-  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
-  schedule.team.mapping = RowMapping::block;
-  schedule.team.threads = threads_holding(shape.length <= kShort ? 8 : 16, shape);
-}
+// So many rows that multiprocessors have several at once. Of fewer each ends the sooner the more threads it has.
+bool are_many(const RowShape& shape, const Target& target) { return shape.rows >= 4 * target.multiprocessors; }
 
-int computed_of(const Kernel& kernel) {
-  int cost = 0;
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::map && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
-      cost += ir::info(instr.op).cost;
-  return cost;
+// Rows beside operands that all rows share, which take registers of their own: a thread of a block holds fewer elements
+// of the row. What a warp can hold has no barrier to wait at (RMS norm of bf16 rows of 1024 on an H200: 42.8 us by
+// blocks, 36.1 by warps; of 1280 gathered ones 54 and 46).
+void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                            const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
+  const bool many = are_many(shape, target);
+  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
+  if (many && shape.length <= 32 * kMostOfLaneShared) return;
+  schedule.team.mapping = RowMapping::block;
+  schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
 }
 
 // The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
@@ -193,21 +224,36 @@ void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, con
 
 void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   if (schedule.peeled) return choose_peeled_norm_team(schedule, kernel, target, shape);
-  choose_whole_norm_team(schedule, kernel, shape);
+  choose_whole_norm_team(schedule, kernel, target, shape);
 }
 
 // Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
 // leave room for more blocks on an SM.
 void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
-  if (row_loads(kernel).size() > row_streams(kernel).size()) choose_norm_team(schedule, kernel, target, shape);
-  const int most_of_lane = stores_elements(kernel) ? kMaxHeldElements / 2 : kMostOfLaneReadOnly;
+  const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
+  if (shares) choose_norm_team(schedule, kernel, target, shape);
+  const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
+  const int most_of_lane = reads                                     ? kMostOfLaneReadOnly
+                           : shares && two_bytes && !schedule.peeled ? kMostOfLaneShared
+                                                                     : kMaxHeldElements / 2;
   const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
   if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = 128;
   }
-  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane : kMaxHeldElements / 2;
+  // As few threads as hold a row of 2-byte elements that is only read: more rows are under way, and fewer wait at a
+  // barrier (cross entropy of bf16 rows on an H200: of 2560 52 us by 128 threads, 45 by 64; of 8192 60 by 512, 43.5 by
+  // 128; of 12288 60 by 512, 46 by 256. Of f32 nothing is gained). So it is of large rows that are stored (softmax of
+  // bf16 rows of 12288: 42.7 us by 512, 35.7 by 256).
+  constexpr std::int64_t kLargeStored = 8192;
+  const bool narrow =
+      two_bytes && !schedule.peeled && are_many(shape, target) && (reads || shape.length > kLargeStored);
+  if (narrow && schedule.team.mapping == RowMapping::block)
+    schedule.team.threads = shape.length > kLargeRow ? 512 : reads ? 64 : 256;
+  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane
+                  : narrow                                  ? kMaxHeldElements
+                                                            : kMaxHeldElements / 2;
   for (const int most : {few, kMaxHeldElements}) {
     ReduceSchedule larger = schedule;
     for (hold_row(larger, kernel, shape, most);
@@ -220,12 +266,11 @@ void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Ta
   }
 }
 
-// Large rows in registers. 64 KB of rows under way on a multiprocessor are enough, and less are not (softmax of f32
-// rows of 9648 on an H100: 296 us by one block, 213 by two); of rows that are stored more push each other out of the L2
-// before they are done. So as many threads have a row that few rows fit, or each block asks for shared
-// memory that holds others off, except where that would take the L1 from operands that all rows share. Measured on
-// sm_90, 1 % each; not measured where a row of f32 is more than one stream. A few rows are never too many, and kernels
-// that ask for no shared memory may share a launch.
+// Large rows in registers. Of f32, that are stored: 64 KB of rows under way on a multiprocessor are enough, and less
+// are not (softmax of f32 rows of 9648 on an H100: 296 us by one block, 213 by two); more push each other out of the L2
+// before they are done. So each block asks for shared memory that holds others off, except where that would take the L1
+// from operands that all rows share. Not measured where a row is more than one stream. A few rows are never too many:
+// as many threads as can have one.
 void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
                            const RowShape& shape) {
   constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
@@ -233,13 +278,13 @@ void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const
   const std::size_t streams = row_streams(kernel).size();
   if (schedule.team.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost)
     return;
-  if (widest != 2 && (widest != 4 || streams != 1)) return;
-  if (widest == 4 && row_loads(kernel).size() == streams) {
+  if (widest == 4 && streams == 1 && row_loads(kernel).size() == streams) {
     const std::int64_t bytes = shape.length * widest;
     if (stores_elements(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
       schedule.occupancy.most = static_cast<int>((kBytesUnderWay + bytes - 1) / bytes);
     return;
   }
+  if (are_many(shape, target) || (widest != 2 && (widest != 4 || streams != 1))) return;
   ReduceSchedule wider = schedule;
   wider.team.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
   wider.keep = Reread{};
@@ -318,8 +363,14 @@ int blocks_with_registers(const Kernel& kernel, const Target& target, const Redu
   if (shared_elements(schedule) > 0) return resident_blocks(kernel, schedule, target);
   // The compiler rather keeps one load of peeled rows under way than it takes a register beyond the 32nd. Two large
   // blocks hold what 64 registers have room for (softmax of f32 [3016, 9725] and a row on an H100: 153 us by one, 111).
-  constexpr int kLargeBlock = 512;
-  return !schedule.peeled ? 0 : holds_rows(schedule) && schedule.team.threads == kLargeBlock ? 2 : 1;
+  // Warps with rows of 2-byte elements that are only read as well (cross entropy of bf16 rows of 1527 on an H200: 118
+  // us, 89).
+  constexpr int kLargeBlock = 512, kThreadsOfWarps = 1024;
+  if (!schedule.peeled) return 0;
+  if (!holds_rows(schedule)) return 1;
+  const bool warps = schedule.team.mapping == RowMapping::warp && widest_of(kernel) == 2 && !stores_elements(kernel) &&
+                     row_loads(kernel).size() == 1;
+  return warps ? kThreadsOfWarps / schedule.team.threads : schedule.team.threads == kLargeBlock ? 2 : 1;
 }
 
 bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {
@@ -348,9 +399,11 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const int peeled_width = width * std::max(1, operands);
   int unroll = choose_unroll(kernel, schedule.peeled ? peeled_width : width, turns_of(schedule, shape));
   // Long chains of functions of vectors that may end early take registers of their own (H100: bf16 rows of 50257, 165
-  // us with two vectors under way, 114 with one; f16 of 524289, 93 with eight, 72 with four).
-  constexpr int kLongComputed = 15;
-  const bool long_computed = schedule.peeled && element_cost(kernel, rounds_of(kernel).sweeps[0]) > kLongComputed;
+  // us with two vectors under way, 114 with one; f16 of 524289, 93 with eight, 72 with four). Of others, eight do
+  // (H200: mean of tanh of f32 [1200, 60928] 107 us, 89 with four).
+  constexpr int kLongComputed = 15, kMany = 8;
+  const bool long_computed =
+      (schedule.peeled || unroll >= kMany) && element_cost(kernel, rounds_of(kernel).sweeps[0]) > kLongComputed;
   if (long_computed) unroll = std::max(1, unroll / 2);
   const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   const bool of_block = schedule.team.mapping == RowMapping::block;
@@ -383,12 +436,19 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     const int least = schedule.peeled ? 2 : 4;
     // Not for an index: of its threads' candidates a large block finds the best in more instructions than the elements
     // took.
-    const bool many = shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel);
+    // Nor of peeled rows of 2-byte elements that are several operands', or of which much is computed (products of f16
+    // rows of 6185 on an H200: 29 us by 512 threads, 21 by 256; erf of bf16 rows of 7209: 147 and 127).
+    const bool busy =
+        schedule.peeled && widest_of(kernel) == 2 && (online || long_computed || row_streams(kernel).size() > 1);
+    const bool many = shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel) && !busy;
     schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
     // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
     unroll = schedule.peeled ? choose_unroll(kernel, peeled_width, 2 * turns_of(schedule, shape) - 1)
                              : std::min(unroll, many ? 1 : 2);
     if (long_computed) unroll = std::max(1, unroll / 2);
+    // Words of 4 bytes of a peeled row, of which the greatest so far is kept (cross entropy of f32 rows of 50257 on an
+    // H200: 48.7 us with four vectors under way, 46.7 with two).
+    if (schedule.peeled && online && widest_of(kernel) == 4) unroll = std::min(unroll, 2);
   }
   schedule.keep = Reread{online, unroll, moments && unroll > 1};
   return schedule;

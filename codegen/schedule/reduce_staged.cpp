@@ -10,13 +10,17 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr std::int64_t kLongest = 128;         // elements; longer rows are pieces of memory as a warp reads them
+constexpr std::int64_t kLongest = 128;  // elements; longer rows are pieces of memory as a warp reads them
+constexpr std::int64_t kLongestStored =
+    160;  // that are stored too (softmax of f32 rows of 129 on an H200: 39 us, 37.5)
 constexpr std::int64_t kLongestAcross = 1024;  // where they are stored across: fewer lanes have a row, and more rows
                                                // lie side by side there (f32 [32768, 192] on an H100: 76 us, 37 staged)
 constexpr int kShortestVectors = 3;            // one or two vectors of a thread are read as they lie
 constexpr int kShortestStored = 5;             // and a few that are stored too: the L1 has the rest of their lines
 constexpr int kWide = 8;                       // bytes of a vector that lanes load well
-constexpr int kThreads = 128;                  // of a block, at first
+constexpr int kWideStored = 16;  // of rows that are stored too, if lanes have as many (softmax on an H200:
+constexpr int kFewVectors = 8;   // bf16 rows of 20 74 us, 36 staged; of 100 43 and 37; f32 of 20 39 and 36)
+constexpr int kThreads = 64;     // of a block, at first
 constexpr int kMostThreads = 512;
 constexpr int kMostLanes = 8;
 constexpr int kResident = 1024;                  // threads of a multiprocessor that have room for their rows
@@ -62,11 +66,19 @@ std::optional<ReduceSchedule> staged_rows(const Kernel& kernel, const Target& ta
 std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   const bool across = stores_across(kernel);
-  if (!target.may.hold_rows || !shape.known || shape.length > (across ? kLongestAcross : kLongest)) return std::nullopt;
+  if (!target.may.hold_rows || !shape.known ||
+      shape.length > (across                    ? kLongestAcross
+                      : stores_elements(kernel) ? kLongestStored
+                                                : kLongest))
+    return std::nullopt;
   const int vector = vector_of(kernel);
   const int shortest = stores_elements(kernel) ? kShortestStored : kShortestVectors;
-  if (shape.length < std::int64_t{shortest} * vector || (!across && widest_vector(kernel, vector) >= kWide) ||
-      !streams_lie_in_runs(kernel))
+  const std::int64_t vector_bytes = widest_vector(kernel, vector);
+  const bool wide = stores_elements(kernel)
+                        ? vector_bytes > kWideStored ||
+                              (vector_bytes == kWideStored && shape.length >= std::int64_t{kFewVectors} * vector)
+                        : vector_bytes >= kWide;
+  if (shape.length < std::int64_t{shortest} * vector || (!across && wide) || !streams_lie_in_runs(kernel))
     return std::nullopt;
   const std::int64_t row_bytes = shape.length * staged_element_bytes(kernel);
   const auto enough = [&](int threads, int lanes) {
@@ -75,7 +87,11 @@ std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& 
   // As few lanes as leave a multiprocessor room for threads, and hold what is read again; where results are stored
   // across, that is read from shared memory again, and a block has so many rows that long pieces lie side by side
   // (H100: bf16 [1755312, 96] 553 us of 32 rows, 355 of 128; [2969927, 48] 459 of 64, 386 of 128, 340 of 256).
-  const std::int64_t most_held = rereads(kernel) && !across ? kMostHeld : shape.length;
+  // Nor are a row's 2-byte elements, if nothing else is read (softmax of bf16 rows of 65 on an H200: 58 us of 4 lanes
+  // that hold them, 42 of threads that do not; a layer norm of 71 with weights 39 and 46).
+  const bool alone = staged_element_bytes(kernel) == 2 && row_loads(kernel).size() == 1;
+  const bool held = rereads(kernel) && !across && !alone;
+  const std::int64_t most_held = held ? kMostHeld : shape.length;
   int lanes = 1, threads = kThreads;
   while (lanes < kMostLanes && (kResident * row_bytes > lanes * std::int64_t{target.shared_memory_per_multiprocessor} ||
                                 shape.length > lanes * most_held))

@@ -219,7 +219,7 @@ TEST(CudaReduce, TeamsFitTheRow) {
   };
   EXPECT_EQ(schedule_of(8), "reduce team=thread threads=128 vector=8 keep=registers elements=8");
   EXPECT_EQ(schedule_of(64), "reduce team=warp threads=128 lanes=4 vector=8 keep=registers elements=16");
-  EXPECT_EQ(schedule_of(100), "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16");
+  EXPECT_EQ(schedule_of(100), "reduce team=thread threads=64 vector=4 staged");
   EXPECT_EQ(schedule_of(4096), "reduce team=block threads=128 vector=8 keep=registers elements=32");
   EXPECT_EQ(schedule_of(4097),
             "reduce team=block threads=128 vector=8 peeled keep=registers elements=32 least_blocks=1");

@@ -52,16 +52,25 @@ TEST(Interior, OfStridesIsRoundedInwards) {
             "i0 from 4 to 104");
 }
 
+double inside(const std::string& text, const std::vector<std::int64_t>& spans = {}) {
+  const Kernel kernel = lowered(text);
+  return share_inside(interior_of(kernel), kernel, spans);
+}
+
 TEST(Interior, IsSmallOfWhatIsJoinedAndOfShortRows) {
-  const auto mostly = [](const std::string& text) {
-    const Kernel kernel = lowered(text);
-    return is_mostly_inside(interior_of(kernel), kernel);
-  };
-  EXPECT_FALSE(mostly("graph g(x: f32[100], y: f32[50]) { return concat(x, y, axis=0) }"));
-  EXPECT_FALSE(mostly("graph g(x: f32[n], y: f32[m]) { return concat(x, y, axis=0) }"));
-  EXPECT_FALSE(mostly("graph g(x: f32[8, 8]) { return pad(x, low=[2, 2], high=[2, 2]) }"));
-  EXPECT_TRUE(mostly("graph g(x: f32[64, 64]) { return pad(x, low=[2, 2], high=[2, 2]) }"));
-  EXPECT_TRUE(mostly("graph g(x: f32[h, w]) { return pad(x, low=[2, 2], high=[2, 2]) }"));
+  EXPECT_EQ(inside("graph g(x: f32[100], y: f32[50]) { return concat(x, y, axis=0) }"), 0);
+  EXPECT_EQ(inside("graph g(x: f32[n], y: f32[m]) { return concat(x, y, axis=0) }"), 0);
+  EXPECT_NEAR(inside("graph g(x: f32[8, 8]) { return pad(x, low=[2, 2], high=[2, 2]) }"), 8 * 8 / 144.0, 1e-9);
+  EXPECT_NEAR(inside("graph g(x: f32[64, 64]) { return pad(x, low=[2, 2], high=[2, 2]) }"), 64 * 64 / 4624.0, 1e-9);
+  EXPECT_GT(inside("graph g(x: f32[h, w]) { return pad(x, low=[2, 2], high=[2, 2]) }"), 0.99);
+}
+
+// A warp's vectors of four cover 128 points: in rows of 68 each warp has an end, in rows of 1284 each tenth.
+TEST(Interior, OfWarpsIsSmallerThanOfPoints) {
+  EXPECT_EQ(inside("graph g(x: f32[64, 64]) { return pad(x, low=[0, 2], high=[0, 2]) }", {2, 128}), 0);
+  EXPECT_NEAR(inside("graph g(x: f32[64, 1280]) { return pad(x, low=[0, 2], high=[0, 2]) }", {1, 128}),
+              1 - 131 / 1284.0, 1e-9);
+  EXPECT_EQ(inside("graph g(x: f32[64, 64]) { return pad(x, low=[2, 0], high=[0, 0]) }", {1, 64}), 64 / 66.0);
 }
 
 }  // namespace

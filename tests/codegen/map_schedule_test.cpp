@@ -21,9 +21,19 @@ std::string chosen(const std::string& text) {
 
 TEST(MapSchedule, OneAndTwoStreamsTakeSixteenBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 streaming keep_reads");
+            "map threads=512 vector=8 unroll=2 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192]) { y = tanh(x); return y }"),
-            "map threads=512 vector=4 streaming keep_reads");
+            "map threads=512 vector=4 unroll=2 streaming keep_reads");
+}
+
+// Two vectors are under way where the caches hold little, unless much is computed of them, or rows have few.
+TEST(MapSchedule, VectorsComeInPairsFarBeyondTheCaches) {
+  const auto of_rows = [](const std::string& shape, const std::string& y) {
+    return chosen("graph g(x: f32[" + shape + "], b: f32[8]) { y = " + y + "; return y }");
+  };
+  EXPECT_EQ(of_rows("8192, 8192", "mul(x, 2.0)"), "map threads=512 vector=4 unroll=2 streaming keep_reads");
+  EXPECT_EQ(of_rows("8388608, 8", "add(x, b)"), "map threads=512 vector=4 streaming keep_reads");
+  EXPECT_EQ(of_rows("8192, 8192", "gelu(gelu(gelu(gelu(x))))"), "map threads=512 vector=4 streaming");
 }
 
 // Less than a block for each of 132 multiprocessors: threads wait for what they compute, so that more of them get less.
@@ -49,9 +59,9 @@ TEST(MapSchedule, StreamsAboutAsLargeAsTheCachesPassThemBy) {
   EXPECT_EQ(chosen("graph g(x: bf16[2097152]) { y = tanh(x); return y }"), "map threads=256 vector=8");
   EXPECT_EQ(chosen("graph g(x: bf16[8388608]) { y = tanh(x); return y }"), "map threads=256 vector=8 streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[16777216]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 streaming streaming_loads");
+            "map threads=512 vector=8 unroll=2 streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[33554432]) { y = tanh(x); return y }"),
-            "map threads=512 vector=8 streaming keep_reads");
+            "map threads=512 vector=8 unroll=2 streaming keep_reads");
 }
 
 // Not where an element costs more than its bytes, or where blocks of one vector run at once anyway.
@@ -62,21 +72,21 @@ TEST(MapSchedule, AFewMoreBlocksThanRunAtOnceBecomeFewerOfMoreVectors) {
   };
   EXPECT_EQ(permuted(2), "map threads=256 vector=8");
   EXPECT_EQ(permuted(8), "map threads=256 vector=8 unroll=4 streaming_loads");
-  EXPECT_EQ(permuted(16), "map threads=512 vector=8 streaming streaming_loads");
+  EXPECT_EQ(permuted(16), "map threads=512 vector=8 unroll=2 streaming streaming_loads");
   EXPECT_EQ(chosen("graph g(x: bf16[8, 1024, 12, 64]) { y = exp(transpose(x, perm=[0, 2, 1, 3])); return y }"),
             "map threads=256 vector=8 streaming_loads");
 }
 
 TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
   EXPECT_EQ(chosen("graph g(x: bf16[8192, 8192], z: bf16[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=4 keep_reads");
+            "map threads=256 vector=4 unroll=2 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f16[8192, 8192], z: f16[8192, 8192]) { y = mul(silu(x), z); return y }"),
-            "map threads=256 vector=4 keep_reads");
+            "map threads=256 vector=4 unroll=2 keep_reads");
   EXPECT_EQ(chosen("graph g(x: f32[8192, 8192], z: f32[8192, 8192]) { y = add(x, z); return y }"),
-            "map threads=256 vector=2 keep_reads");
+            "map threads=256 vector=2 unroll=2 keep_reads");
   // hardly beyond the caches, within them, and of unknown size
   EXPECT_EQ(chosen("graph g(x: bf16[8388608], z: bf16[8388608]) { y = add(x, z); return y }"),
-            "map threads=256 vector=8 keep_reads");
+            "map threads=256 vector=8 unroll=2 keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[2048, 2048], z: bf16[2048, 2048]) { y = add(x, z); return y }"),
             "map threads=256 vector=8 unroll=4");
   EXPECT_EQ(chosen("graph g(x: bf16[n, 2048], z: bf16[n, 2048]) { y = add(x, z); return y }"),
@@ -87,13 +97,13 @@ TEST(MapSchedule, ThreeStreamsFarBeyondTheCachesTakeEightBytesEach) {
 TEST(MapSchedule, FourRandomNumbersAreDrawnAtOnce) {
   EXPECT_EQ(chosen("graph g(s: i64, x: f32[16384, 4096], r: f32[16384, 4096]) {\n"
                    "  y = add(dropout(x, s, p=0.1), r)\n  return y\n}"),
-            "map threads=256 vector=4 keep_reads");
+            "map threads=256 vector=4 unroll=2 keep_reads");
 }
 
 // A row of factors comes from the caches, and the turned half of a rotation from the lines that are there already.
 TEST(MapSchedule, BroadcastAndShiftedOperandsAreNoStreams) {
   EXPECT_EQ(chosen("graph g(x: bf16[16384, 4096], b: bf16[4096], c: bf16[4096]) { y = add(mul(x, b), c); return y }"),
-            "map threads=512 vector=8 streaming keep_reads");
+            "map threads=512 vector=8 unroll=2 streaming keep_reads");
   EXPECT_EQ(chosen("graph g(x: bf16[128, 4096, 128], c: bf16[4096, 128], s: bf16[4096, 128]) {\n"
                    "  low = slice(x, axis=-1, start=[0], stop=[64])\n"
                    "  high = slice(x, axis=-1, start=[64], stop=[128])\n"
@@ -119,10 +129,10 @@ TEST(MapSchedule, VectorsAreSpreadAlongABatchThatSharesMoreThanTheCachesKeep) {
   EXPECT_EQ(chosen(gather_and_add(15, 4096, "4096, 1024")),
             "map threads=128 vector=8 unroll=15 spread streaming streaming_loads");
   // 6 MB pass; nothing is shared but a row, or nothing at all
-  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=512 vector=8 streaming");
-  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=512 vector=8 streaming");
+  EXPECT_EQ(chosen(gather_and_add(64, 1024, "1024, 1024")), "map threads=512 vector=8 unroll=2 streaming");
+  EXPECT_EQ(chosen(gather_and_add(16, 4096, "1, 1024")), "map threads=512 vector=8 unroll=2 streaming");
   EXPECT_EQ(chosen("graph g(i: i64[65536], t: bf16[50257, 1024]) { y = exp(take(t, i, axis=0)); return y }"),
-            "map threads=512 vector=8 streaming");
+            "map threads=512 vector=8 unroll=2 streaming");
 }
 
 // Rows end anywhere, but results lie flat: neighbours are subtracted, padded and pooled in vectors across their ends.

@@ -35,6 +35,9 @@ TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
             "reduce team=block threads=512 vector=8 keep=registers elements=16");
   EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(x)"),
             "reduce team=block threads=512 vector=8 keep=registers elements=32");
+  // Of many, that are narrow, a thread has much.
+  EXPECT_EQ(chosen("x: bf16[4096, 12288]) { y = softmax(x)"),
+            "reduce team=block threads=256 vector=8 keep=registers elements=48 streaming keep_reads");
   EXPECT_EQ(chosen("x: f32[1024, 8192]) { y = softmax(x)"),
             "reduce team=block threads=256 vector=4 keep=registers elements=32 streaming keep_reads most_blocks=2");
   EXPECT_EQ(chosen("x: f32[1024, 16384]) { y = softmax(x)"),
@@ -151,8 +154,13 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   EXPECT_EQ(sum(1'000'000, 17), "reduce team=thread threads=128 vector=1 staged");
   EXPECT_EQ(sum(1'000'000, 64), "reduce team=warp threads=128 lanes=4 vector=4 unroll=4 streaming_loads");
   EXPECT_EQ(sum(1000, 64), "reduce team=warp threads=128 lanes=16 vector=4") << "or they were too few blocks";
-  EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: f32[1000000, 100]) { y = softmax(x)"),
             "reduce team=warp threads=128 lanes=8 vector=4 keep=registers elements=16 streaming keep_reads");
+  // Two vectors have a lane each; a lane has three vectors of 41, where two of half as many would be nobody's.
+  EXPECT_EQ(chosen("x: f32[1000000, 8]) { y = softmax(x)"),
+            "reduce team=warp threads=256 lanes=2 vector=4 keep=registers elements=4 streaming keep_reads");
+  EXPECT_EQ(chosen("x: bf16[100000, 328]) { y = softmax(x)"),
+            "reduce team=warp threads=128 lanes=16 vector=8 keep=registers elements=24 streaming keep_reads");
 }
 
 // A thread reads and writes its row in shared memory; as few lanes share one as have room for it there, and in
@@ -162,13 +170,20 @@ TEST(ReduceSchedule, ShortRowsOfNarrowVectorsAreRunsOfABlock) {
             "reduce team=thread threads=128 vector=1 staged keep=registers elements=13 keep_reads");
   EXPECT_EQ(
       chosen("x: bf16[1000000, 58], a: bf16[1000000, 58]) { y = sub(x, mul(exp(a), sum(x, axis=1, keepdims=true)))"),
-      "reduce team=warp threads=128 lanes=2 vector=2 staged keep=registers elements=30 keep_reads");
+      "reduce team=warp threads=64 lanes=2 vector=2 staged keep=registers elements=30 keep_reads");
   EXPECT_EQ(chosen("x: f32[1000000, 59]) { y = softmax(x)"),
-            "reduce team=warp threads=128 lanes=2 vector=1 staged keep=registers elements=30 keep_reads");
-  EXPECT_EQ(chosen("x: bf16[1000000, 99]) { y = sum(x, axis=1)"), "reduce team=thread threads=128 vector=1 staged");
+            "reduce team=warp threads=64 lanes=2 vector=1 staged keep=registers elements=30 keep_reads");
+  EXPECT_EQ(chosen("x: bf16[1000000, 99]) { y = sum(x, axis=1)"), "reduce team=thread threads=64 vector=1 staged");
   EXPECT_EQ(chosen("x: u8[6000000, 31]) { y = argmax(x, axis=1)"), "reduce team=thread threads=256 vector=1 staged");
-  for (const char* other : {"x: f32[1000000, 14]) { y = softmax(x)", "x: bf16[1000000, 2]) { y = softmax(x)",
-                            "x: bf16[1000, 13]) { y = softmax(x)", "x: f32[1000000, 129]) { y = softmax(x)"})
+  EXPECT_EQ(chosen("x: bf16[1000000, 100]) { y = softmax(x)"),
+            "reduce team=thread threads=64 vector=4 staged keep_reads")
+      << "2-byte elements, which nothing else is beside, are read from there again";
+  EXPECT_EQ(chosen("x: f32[1000000, 20]) { y = softmax(x)"),
+            "reduce team=thread threads=64 vector=4 staged keep=registers elements=20 keep_reads")
+      << "five wide vectors";
+  for (const char* other :
+       {"x: f32[1000000, 14]) { y = logsumexp(x, axis=[1])", "x: bf16[1000000, 2]) { y = softmax(x)",
+        "x: bf16[1000, 13]) { y = softmax(x)", "x: f32[1000000, 161]) { y = softmax(x)"})
     EXPECT_EQ(chosen(other).find("staged"), std::string::npos) << other;
   EXPECT_EQ(chosen("x: f32[1000000, 13]) { y = softmax(x)", "sm_75").find("staged"), std::string::npos)
       << "there are no asynchronous copies";
@@ -182,6 +197,9 @@ TEST(ReduceSchedule, RowsOfSomeThousandsAreOfABlock) {
   EXPECT_EQ(norm(768), "reduce team=warp threads=128 vector=8 keep=registers elements=24");
   EXPECT_EQ(norm(1024), "reduce team=block threads=128 vector=8 keep=registers elements=8");
   EXPECT_EQ(norm(4096), "reduce team=block threads=256 vector=8 keep=registers elements=16");
+  EXPECT_EQ(chosen("x: bf16[8192, 1280], w: bf16[1280]) { y = rms_norm(x, w)"),
+            "reduce team=warp threads=128 vector=8 keep=registers elements=40")
+      << "of many rows";
   EXPECT_EQ(chosen("x: bf16[64, 1024]) { y = softmax(x)"),
             "reduce team=warp threads=128 vector=8 keep=registers elements=32");
   EXPECT_EQ(chosen("x: bf16[64, 3072]) { y = softmax(x)"),
@@ -277,7 +295,7 @@ TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = argmax(x, axis=1)"),
             "reduce team=block threads=256 vector=4 peeled unroll=4 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[16384, 4096]) { y = logsumexp(x, axis=[1])"),
-            "reduce team=block threads=128 vector=8 keep=registers elements=32 streaming_loads");
+            "reduce team=block threads=64 vector=8 keep=registers elements=64 streaming_loads");
   EXPECT_EQ(chosen("x: bf16[1024, 4095]) { y = sum(x, axis=1)"),
             "reduce team=block threads=128 vector=8 peeled unroll=4 least_blocks=1");
   EXPECT_EQ(chosen("x: bf16[65536, 4095]) { y = sum(x, axis=1)"),

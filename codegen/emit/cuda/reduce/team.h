@@ -54,8 +54,11 @@ std::int64_t meeting_bytes(const Rows& rows, const Target& target);
 /// "const u32 row = …;" with the axes of the row, `member`, and `part` where rows are split. Threads beyond the last
 /// row that stay work on the last row again, and `inside` is false.
 void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int cluster = 1);
-/// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`; it has
-/// whole multiples of `step` elements.
+/// Whether the parts of a row take its tiles in turn, so that all blocks read side by side: false where each has a
+/// stretch of its own.
+bool parts_take_turns(const Rows& rows);
+/// The bounds `begin` and `end` of this block's part of the row's elements from `first` (empty: 0) to `last`: where
+/// parts take turns, of its first tile of `step` elements and of the row; else it has whole multiples of `step`.
 void emit_part(Writer& out, const Rows& rows, std::int64_t step, const std::string& first, const std::string& last);
 /// Whether no thread lies beyond the last row: the rows fill whole blocks or, where blocks walk over rows, whole warps.
 bool whole_blocks(const Rows& rows, const Team& team);

@@ -51,6 +51,8 @@ std::string Walk::end_of_vectors() const { return peeled_ == nullptr ? dim_text(
 
 std::string Walk::end() const { return parts_of(rows_.schedule) > 1 ? "end" : end_of_vectors(); }
 
+int Walk::turns_of_parts() const { return parts_take_turns(rows_) ? parts_of(rows_.schedule) : 1; }
+
 // Where this thread's first vector stands in the row, or in this block's part of it.
 std::string Walk::first() const {
   const std::string place = vector_ == 1 ? "member" : fmt::format("member * {}", vector_);
@@ -62,6 +64,7 @@ std::string Walk::first() const {
 // keeps registers for a turn that never comes (36 for 22 in rows of 4095: a block of four less on a multiprocessor).
 void Walk::open_loop(const std::string& name, int step) {
   const std::string type = index_type(rows_.kernel);
+  step *= turns_of_parts();
   if (in_block_)
     out_.open(fmt::format("for ({0} {1} = block; {1} < stop; {1} += {2}) {{", type, name, step));
   else if (takes_one_turn(step))
@@ -78,7 +81,7 @@ bool Walk::takes_one_turn(int step) const {
 
 void Walk::open_blocks() {
   const int turn = step_ * std::max(1, chunks_), terms = turn / team_.size;
-  open_block(out_, rows_, first(), end(), std::int64_t{turn} * turns_of_block(terms));
+  open_block(out_, rows_, first(), end(), std::int64_t{turn} * turns_of_block(terms) * turns_of_parts());
   in_block_ = true;
 }
 

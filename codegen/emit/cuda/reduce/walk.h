@@ -28,7 +28,7 @@ class Walk {
   }
 
   /// A peeled row is whole vectors from `head` to `tail`; of what stands before and behind, each thread has at most the
-  /// element `edge`. A part of a row is [begin, end).
+  /// element `edge`. A part of a row is within [begin, end).
   void emit_bounds();
   void open_tile();
   /// Opens the scope of a thread that has elements, at the first.
@@ -53,6 +53,7 @@ class Walk {
   std::string end_of_vectors() const;
   std::string end() const;
   std::string first() const;
+  int turns_of_parts() const;
   void open_loop(const std::string& name, int step);
   bool takes_one_turn(int step) const;
   int open_shared(int begin, int end);
