@@ -192,7 +192,7 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
     if (element_bytes(kernel, access) != size) return;
     loaded = std::min(loaded, size * transposed_vector(kernel, access, schedule.tile->axis, 16));
   }
-  const bool narrow = size == 1 ? std::min(stored, loaded) <= kSingle : std::max(stored, loaded) <= kNarrow;
+  const bool narrow = std::max(stored, loaded) <= kNarrow || (size <= 2 && std::min(stored, loaded) <= kSingle);
   // Four random numbers are drawn at once, for which single elements are too few (dropout of f32 [23983, 4096] turned
   // on an H100: 475 us, 324 shifted).
   const bool drawn = draws_random_numbers(kernel) && stored < 4 * size;
@@ -204,7 +204,8 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
   shifted.tile->columns = static_cast<int>(kRowBytes / size);
   shifted.threads = size == 1 ? 256 : 512;  // of i8 [204675, 768], 83 registers: 146 us, and 247 with 512 (H100)
   const auto extent = [&](int a) { return kernel.axes[static_cast<std::size_t>(a)].extent.bounds(kernel.symbols).max; };
-  const bool fills = extent(schedule.tile->axis) >= shifted.tile->rows &&
+  // Three quarters of the rows will do (f16 [168685, 31, 48] turned around on an H200: 462 us, 343 shifted).
+  const bool fills = 4 * extent(schedule.tile->axis) >= 3 * shifted.tile->rows &&
                      extent(static_cast<int>(kernel.axes.size()) - 1) >= shifted.tile->columns &&
                      least_tiles(kernel, schedule.tile->axis, shifted.tile->columns) >= 2 * target.multiprocessors;
   if (fills && may_shift(kernel, shifted) && gains_by_shift(kernel, shifted) &&
@@ -256,8 +257,14 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& t
   // 1000] on an H100: 337 us by 512 threads, 252 by 256; sums of 3x3x3 of f32 [2048, 256, 7, 7, 7] on an H200 580 and
   // 411).
   if (schedule.cache.streaming && !schedule.flat && !schedule.overlaps) schedule.threads = 512;
+  // Nor of a tile that is loaded behind guards (pads and joined rows that are turned, f32 on an H200: 260 us and 205,
+  // 128 and 113).
+  const bool guarded_tile =
+      schedule.tile && std::any_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+        return instr.kind == InstrKind::load && !instr.access.guards.empty();
+      });
   schedule.cache.keep_reads = schedule.vector > 1 && beyond_caches && !schedule.cache.streaming_loads &&
-                              !(schedule.tile && schedule.tile->shift) &&
+                              !(schedule.tile && schedule.tile->shift) && !guarded_tile &&
                               cost_of(kernel) <= std::max(kShort, kShortOfByte * bytes) && may_keep_reads(kernel);
 }
 
@@ -276,10 +283,11 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
 
 // Registers that stretches of overlapping loads may take, in bytes.
 constexpr std::int64_t kMostStretchBytes = 512;
-// Points of a row from which on the vectors that cross its end, point by point, cost little; and the vectors of a row
-// of which so few do that most warps have none (H200: nine points of bf16 [16, 96, 299, 299] 335 us in flat vectors of
-// 8 that load what they share, 237 by single points).
+// Points of a row from which on the vectors that cross its end, point by point, cost little. Where a point is many
+// loads that takes so many vectors that most warps have none (H200: nine points of bf16 [16, 96, 299, 299] 335 us in
+// flat vectors of 8 that load what they share, 237 by single points).
 constexpr std::int64_t kLongRow = 256, kVectorsOfLongRow = 96;
+constexpr std::size_t kManyLoads = 9;
 
 // Warps that have points outside the interior go both ways. Where many do, guards cost less (H200: five points of f32
 // [512, 8, 64, 64] 53 us with an interior, 36 without; nine of bf16 [16, 80, 299, 299] 239 and 401).
@@ -307,7 +315,8 @@ std::optional<bool> flat_with(const Kernel& kernel, int vector) {
   if (kernel.axes.size() == 1 || power_of_two_divisor(row, vector, kernel.symbols) == vector) return false;
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
-  const std::int64_t least = std::max(kLongRow, kVectorsOfLongRow * vector);
+  const std::int64_t least =
+      streams(kernel).size() > kManyLoads ? std::max(kLongRow, kVectorsOfLongRow * vector) : kLongRow;
   return flat && (row.is_constant() ? length.min : length.max) >= least ? std::optional(true) : std::nullopt;
 }
 
@@ -364,7 +373,6 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   // f32 [116104, 63, 8, 3] on an H100: 307 us, 270 by single points; 5x5x5 maxima of bf16 [128, 75, 75, 75] 61 and 51,
   // but 3x3 means of f16 [24, 192, 128, 128] 84 and 95).
   constexpr std::int64_t kManyBytes = 36;
-  constexpr std::size_t kManyLoads = 9;
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);

@@ -11,11 +11,11 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr std::int64_t kMostBytes = 20 << 10;  // of one or two loads each: several blocks are on a multiprocessor
-// The same where single elements are stored, of which a thread has little under way: more blocks have more (bf16 [3,
-// 9543, 8, 16, 8, 2] turned around and added on an H100: 151 us by 32 KB, 80 by 16, 67 by 8).
-constexpr std::int64_t kMostOfElements = 8 << 10;
+constexpr int kThreads = 128;
+// Of one or two loads each: more blocks have more under way (bf16 [3, 9543, 8, 16, 8, 2] turned around and added on an
+// H100: 151 us by 32 KB, 67 by 8; mish of f16 [128, 65, 2048, 3] turned on an H200 107 by 256 threads with 20 KB, 67 by
+// 128 with 8; patches of 3 x 3 of bf16 85 and 58).
+constexpr std::int64_t kMostBytes = 8 << 10;
 constexpr int kWaves = 2;                                      // blocks for each multiprocessor
 constexpr std::int64_t kLongestRun = 2048, kShortestRun = 32;  // bytes that follow each other, on both sides
 constexpr std::int64_t kLeastVector =
@@ -47,15 +47,18 @@ bool serves(const MapTile& tile, const Kernel& kernel, const std::vector<FlatLoa
          100 * points(row) * points(column) >= kLeastPercent * dealt(row, tile.rows) * dealt(column, tile.columns);
 }
 
-// Whether a few streams become one, element by element: narrow ones a thread may as well load as they are.
-bool weaves_elements(const Kernel& kernel, const FlatTile& tile, int vector) {
-  constexpr std::int64_t kStreams = 4, kNarrow = 4;
-  const int inner = static_cast<int>(kernel.axes.size()) - 1;
-  return kernel.axes.back().extent.constant() <= kStreams &&
-         std::any_of(tile.loads.begin(), tile.loads.end(), [&](const FlatLoad& load) {
-           const std::int64_t size = element_bytes(kernel, kernel.instr(load.id).access);
-           return load.order[0] == inner - 1 && std::min(load.vector, vector) * size < kNarrow;
-         });
+// Whether a few streams become one, element by element, each of them in long runs: a thread may as well load them as
+// they are (H200: pixels shuffled by twos, bf16 [4, 512, 256, 256], 170 us through a flat tile, 137 so; by fours, of
+// bytes, 94 and 64).
+bool weaves_elements(const Kernel& kernel, const FlatTile& tile) {
+  constexpr std::int64_t kStreams = 4, kPoints = 256;
+  return std::any_of(tile.loads.begin(), tile.loads.end(), [&](const FlatLoad& load) {
+    std::int64_t streams = 1;
+    for (int axis = load.order[0] + 1; axis < static_cast<int>(kernel.axes.size()); ++axis)
+      streams *= kernel.axes[static_cast<std::size_t>(axis)].extent.constant();
+    const std::int64_t run = kernel.axes[static_cast<std::size_t>(load.order[0])].extent.constant();
+    return streams <= kStreams && streams * run >= kPoints;
+  });
 }
 
 // Of the sectors that a load brings for neighbouring points of the domain, the share that these use.
@@ -107,12 +110,10 @@ bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target&
     flat.vector = flat_tile_vector(kernel, *flat.tile, vector);
     const auto tile = flat_tile_of(kernel, flat);
     if (flat.vector * stored < kLeastVector && shared) return false;
-    if (!tile || weaves_elements(kernel, *tile, flat.vector) ||
-        boxes(kernel, *tile) < std::int64_t{kWaves} * target.multiprocessors)
+    if (!tile || weaves_elements(kernel, *tile) || boxes(kernel, *tile) < std::int64_t{kWaves} * target.multiprocessors)
       return false;
     const std::int64_t bytes = shared_bytes(kernel, *tile);
-    const std::int64_t each = flat.vector == 1 ? kMostOfElements : kMostBytes;
-    if (bytes > each * std::min<std::int64_t>(2, std::ssize(loads)) || bytes <= most) return false;
+    if (bytes > kMostBytes * std::min<std::int64_t>(2, std::ssize(loads)) || bytes <= most) return false;
     most = bytes;
     chosen = flat;
     return true;

@@ -402,8 +402,9 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   // us with two vectors under way, 114 with one; f16 of 524289, 93 with eight, 72 with four). Of others, eight do
   // (H200: mean of tanh of f32 [1200, 60928] 107 us, 89 with four).
   constexpr int kLongComputed = 15, kMany = 8;
-  const bool long_computed =
-      (schedule.peeled || unroll >= kMany) && element_cost(kernel, rounds_of(kernel).sweeps[0]) > kLongComputed;
+  const Rounds rounds = rounds_of(kernel);  // none where what is reduced is of no use
+  const bool long_computed = (schedule.peeled || unroll >= kMany) && !rounds.sweeps.empty() &&
+                             element_cost(kernel, rounds.sweeps[0]) > kLongComputed;
   if (long_computed) unroll = std::max(1, unroll / 2);
   const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   const bool of_block = schedule.team.mapping == RowMapping::block;
@@ -432,8 +433,9 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   if (schedule.cache.streaming_loads && schedule.team.mapping == RowMapping::block &&
       std::holds_alternative<WholeRows>(schedule.cut)) {
     // A thread has two vectors: with one, a block waits for its sum as long as for its row (a product with a vector,
-    // 14336 x 4096 in bf16 on an H200: 32.3 us, 37.5 with one). Of peeled rows it has one, and the compiler's own loop.
-    const int least = schedule.peeled ? 2 : 4;
+    // 14336 x 4096 in bf16 on an H200: 32.3 us, 37.5 with one). Of peeled rows it has more than one (sums of bf16 rows
+    // of 4095: 36.6 us, 41.4 with one), and the compiler's own loop.
+    const int least = schedule.peeled ? 3 : 4;
     // Not for an index: of its threads' candidates a large block finds the best in more instructions than the elements
     // took.
     // Nor of peeled rows of 2-byte elements that are several operands', or of which much is computed (products of f16

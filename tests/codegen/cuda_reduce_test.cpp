@@ -1,4 +1,5 @@
 // The CUDA text of Reduce kernels.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -306,13 +307,20 @@ TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
 
 // The compiler would keep registers for a second turn, whose bounds it does not know.
 TEST(CudaReduce, RowsOfOneTurnAreNoLoop) {
-  const auto one_vector = [](const ReduceSchedule& s) {
-    return s.team.mapping == RowMapping::block && s.team.threads == 512 && unroll_of(s) == 1;
+  const auto text_of = [](int columns) {
+    const Target target = test::cuda_target_for("sm_90a");
+    const ir::Plan plan = ir::make_plan(
+        ir::parse(fmt::format("graph g(x: bf16[16384, {}]) {{ y = sum(x, axis=1)\nreturn y }}", columns)));
+    Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
+    ReduceSchedule& schedule = std::get<ReduceSchedule>(kernel.schedule);
+    schedule.team.threads = 512;
+    schedule.keep = Reread{};
+    const Source source = emit_cuda(kernel, target);
+    test::expect_compiles_for(source, {"sm_90a"});
+    return source.text;
   };
-  test::expect_lines(with_candidate("graph g(x: bf16[16384, 4103]) { y = sum(x, axis=1)\nreturn y }", one_vector).text,
-                     {"if (const int r0 = head + member * 8; r0 < tail) {"});
-  test::expect_lines(with_candidate("graph g(x: bf16[16384, 4105]) { y = sum(x, axis=1)\nreturn y }", one_vector).text,
-                     {"for (int r0 = head + member * 8; r0 < tail; r0 += 4096) {"});
+  test::expect_lines(text_of(4103), {"if (const int r0 = head + member * 8; r0 < tail) {"});
+  test::expect_lines(text_of(4105), {"for (int r0 = head + member * 8; r0 < tail; r0 += 4096) {"});
 }
 
 TEST(CudaReduce, OneThreadStoresTheRowsResult) {

@@ -137,10 +137,10 @@ std::string chosen(const std::string& text) {
 TEST(FlatTile, PairsOfLargeTensorsPassThroughThem) {
   EXPECT_EQ(
       chosen(transposed("bf16[8192, 8192, 2]", "[1, 0, 2]")),
-      "map threads=256 vector=8 flat tile axis=2 rows=128 columns=128 keep_reads; box 64 64 2; 8 at once, 2 together");
+      "map threads=128 vector=8 flat tile axis=2 rows=64 columns=64 keep_reads; box 32 32 2; 8 at once, 2 together");
   EXPECT_EQ(
       chosen(transposed("f32[4096, 8192, 3]", "[1, 0, 2]")),
-      "map threads=256 vector=4 flat tile axis=2 rows=128 columns=64 keep_reads; box 48 24 3; 4 at once, 1 together");
+      "map threads=128 vector=4 flat tile axis=2 rows=64 columns=64 keep_reads; box 24 24 3; 4 at once, 1 together");
   // rows of a sector need none
   EXPECT_EQ(chosen(transposed("bf16[8192, 2048, 16]", "[1, 0, 2]")), "map threads=512 vector=8 streaming keep_reads");
 }
@@ -148,9 +148,9 @@ TEST(FlatTile, PairsOfLargeTensorsPassThroughThem) {
 TEST(FlatTile, ShortAxesAreJoinedWithTheirNeighbours) {
   EXPECT_EQ(
       chosen(transposed("bf16[4096, 4096, 8]", "[2, 1, 0]")),
-      "map threads=256 vector=8 flat tile axis=0 rows=128 columns=64 keep_reads; box 8 16 64; 8 at once, 1 together");
+      "map threads=128 vector=8 flat tile axis=0 rows=64 columns=32 keep_reads; box 8 8 32; 8 at once, 1 together");
   EXPECT_EQ(chosen(transposed("f32[7, 1048577, 9]", "[2, 1, 0]")),
-            "map threads=256 vector=1 flat tile axis=0 rows=256 columns=128; box 9 30 7; 1 at once, 1 together");
+            "map threads=128 vector=1 flat tile axis=0 rows=256 columns=128; box 9 30 7; 1 at once, 1 together");
   EXPECT_EQ(chosen(transposed("f32[512, 384, 512]", "[2, 1, 0]")),
             "map threads=512 vector=4 tile axis=0 rows=64 columns=64 tile_vector=4 keep_reads");
 }

@@ -36,9 +36,9 @@ TEST(Gather, RowsThatAreUsedUpComeToSharedMemory) {
 
 TEST(Gather, RowsOfWhichLittleIsWantedStayInMemory) {
   EXPECT_EQ(chosen("x: f32[4096, 131072], i: i64[1024]) { y = take(x, i, axis=1)"),
-            "map threads=512 vector=2 streaming streaming_loads");
+            "map threads=512 vector=2 unroll=2 streaming streaming_loads");
   EXPECT_EQ(chosen("x: f32[256, 131072], i: i64[262144]) { y = take(x, i, axis=1)"),
-            "map threads=512 vector=2 streaming");  // larger than shared memory
+            "map threads=512 vector=2 unroll=2 streaming");  // larger than shared memory
 }
 
 Adjust staged(int threads, int vector, int strip, int unroll, bool wide = false) {

@@ -286,10 +286,18 @@ TEST(ReduceSchedule, RowsOfBytesThatAreReadOnceHaveWarps) {
             "reduce team=block threads=256 vector=8 unroll=2 streaming_loads");
 }
 
+// An index into one element is 0 whatever it is: nothing is left of the product.
+TEST(ReduceSchedule, WhatIsReducedForNothingIsNoRow) {
+  EXPECT_EQ(chosen("x: i32[5, 8], z: f32[1]) { y = take(z, prod(x, axis=-1), axis=0)"),
+            "reduce team=thread threads=256 vector=1 unroll=8");
+  EXPECT_EQ(chosen("x: bf16[8000, 5001], z: f32[1]) { y = take(z, argmax(x, axis=1), axis=0)"),
+            "reduce team=block threads=128 vector=1 unroll=16");
+}
+
 // What is read once, more than the caches hold, passes them by, up to where slower loads cost more than that spares.
 TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
   EXPECT_EQ(chosen("x: bf16[16384, 4095]) { y = sum(x, axis=1)"),
-            "reduce team=block threads=512 vector=8 peeled streaming_loads least_blocks=1");
+            "reduce team=block threads=256 vector=8 peeled unroll=2 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = sum(x, axis=1)"),
             "reduce team=block threads=512 vector=4 peeled unroll=2 streaming_loads least_blocks=1");
   EXPECT_EQ(chosen("x: f32[8192, 4095]) { y = argmax(x, axis=1)"),

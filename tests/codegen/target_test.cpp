@@ -59,7 +59,7 @@ std::string chosen(const std::string& text, const Target& target) {
 TEST(Target, WhatExceedsTheCachesFollowsTheL2) {
   const std::string relu = "x: f32[12582912]) { y = relu(x)";
   Target target = cuda_target("sm_90a");
-  EXPECT_EQ(chosen(relu, target), "map threads=512 vector=4 streaming keep_reads");
+  EXPECT_EQ(chosen(relu, target), "map threads=512 vector=4 unroll=2 streaming keep_reads");
   target.l2_bytes *= 4;
   EXPECT_EQ(chosen(relu, target), "map threads=256 vector=4 streaming_loads");
 }
