@@ -173,15 +173,27 @@ class PiecesFirst {
     return pieces;
   }
 
+  // So many of `all` rows as vectors divide together: if there is such a number that leaves none over, for which two
+  // more kernels would be launched.
+  static std::int64_t rows_between(double row, std::int64_t all) {
+    constexpr std::int64_t kTimes = 4;  // the least number
+    const auto fits = [&](std::int64_t rows) {
+      const double bytes = static_cast<double>(rows) * row;
+      return bytes >= kLeastBetween && std::fmod(bytes, kVector) == 0;
+    };
+    std::int64_t least = 2;
+    while (!fits(least)) ++least;
+    for (std::int64_t rows = least; rows <= kTimes * least; ++rows)
+      if (fits(rows) && all % rows == 0) return rows;
+    return least;
+  }
+
   // Few columns: several rows become one that vectors divide.
   static std::optional<Pieces> cut_between(Pieces pieces, double row) {
     if (!are_few(row)) return std::nullopt;
-    std::int64_t rows = 2;
-    while (static_cast<double>(rows) * row < kLeastBetween || std::fmod(static_cast<double>(rows) * row, kVector) != 0)
-      ++rows;
     pieces.cut = pieces.first.back();
     Dim& extent = pieces.shape[static_cast<std::size_t>(pieces.cut)];
-    const std::int64_t turns = extent.constant() / rows;
+    const std::int64_t rows = rows_between(row, extent.constant()), turns = extent.constant() / rows;
     pieces.count *= static_cast<double>(turns) / static_cast<double>(extent.constant());
     if (pieces.count < kLeastPieces) return std::nullopt;
     pieces.whole = turns * rows;
