@@ -1,5 +1,5 @@
-// Heuristics for Reduce kernels whose rows lie along memory: who shares a row, by its length, and whether the row stays
-// in registers between rounds. Those across it are in schedule_columns.cpp.
+// Heuristics for Reduce kernels whose rows lie along memory: who shares a row, by its length, and how it is
+// read. What holds rows is in reduce_held.cpp and reduce_long_rows.cpp; rows across memory are in reduce_columns.cpp.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -12,17 +12,13 @@
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/choices.h"
+#include "codegen/schedule/reduce_held.h"
 
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMaxHeldElements = 64;        // each also lives as f32 while it is used
-constexpr int kMostOfLaneReadOnly = 48;     // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
-                                            // [92112, 1280] on an H100)
-constexpr int kMostOfLaneShared = 40;       // of 2 bytes each, beside operands that all rows share
 constexpr std::int64_t kThreadRow = 4;      // up to it a thread has a row for itself, as it has one of two vectors
 constexpr std::int64_t kBlockRow = 3072;    // beyond it a row is shared by a block
-constexpr std::int64_t kLargeRow = 16384;   // beyond it by a large one
 constexpr std::int64_t kWarpsOfBytes = 16;  // of a multiprocessor, that rows of bytes are theirs
 constexpr int kBytesInFlight = 128;  // per thread: 64 KB and more on an SM, twice what its share of latency needs
 constexpr int kRegisterBytes = 4;    // what an element alone takes, however narrow
@@ -33,12 +29,9 @@ constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads,
 constexpr int kMostThreadsRereading = 1024;
 constexpr int kThreadsStreaming = 256;     // of a block whose rows pass the caches by, or twice as many
 constexpr int kThreadsPeeled = 256;        // of a block that walks a peeled row once
-constexpr int kMostThreads = 512;          // of a block, which leaves each 64 registers and more
 constexpr int kTurnsOfPart = 2;            // of unrolled steps that a part of a row has at least
 constexpr int kLeastShared = 384 << 10;    // bytes of a row for which a second function pays that was one block's: 7 us
 constexpr int kMostStreamedPercent = 640;  // of the L2: 320 MB of an H100, where it was measured
-constexpr int kMostOfNorms = 24;           // issue slots of an element of those rows
-constexpr int kRegistersOfNorms = 51;      // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
 // 16 bytes of the widest row operand, as far as the innermost extent and one of the loads allow; peeled off rows of
 // another length where every operand lies along them.
@@ -122,7 +115,7 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
   const std::int64_t least_bytes = stores_elements(kernel) || lanes < 32 ? kBytesOfBlock : kBytesReadOnly;
-  while (schedule.team.threads < kMostThreads && schedule.team.threads / lanes * row_bytes < least_bytes &&
+  while (schedule.team.threads < kMostThreadsOfRow && schedule.team.threads / lanes * row_bytes < least_bytes &&
          enough(2 * schedule.team.threads, lanes))
     schedule.team.threads *= 2;
 }
@@ -134,15 +127,6 @@ bool reads_bytes_once(const Kernel& kernel) {
   return !rereads(kernel) && !streams.empty() && std::all_of(streams.begin(), streams.end(), [&](const Instr* load) {
     return element_bytes(kernel, load->access) == 1;
   });
-}
-
-// Issue slots of an element.
-int computed_of(const Kernel& kernel) {
-  int cost = 0;
-  for (const Instr& instr : kernel.body)
-    if (instr.kind == InstrKind::map && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
-      cost += ir::info(instr.op).cost;
-  return cost;
 }
 
 void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
@@ -159,7 +143,7 @@ void choose_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& t
   // us by threads, 35.2; with two streams 74 and 56).
   constexpr std::int64_t kWideVector = 16;
   if (vectors == 2 && schedule.vector * widest_of(kernel) == kWideVector && stores_elements(kernel) &&
-      !stores_across(kernel) && computed_of(kernel) <= kMostOfNorms) {
+      !stores_across(kernel) && slots_of_element(kernel) <= kMostOfNorms) {
     schedule.team.mapping = RowMapping::warp;
     schedule.team.lanes = 2;
     schedule.team.threads = 256;
@@ -179,125 +163,6 @@ constexpr int kKeptPercent = 53;
 
 bool exceeds_caches(const Kernel& kernel, const Target& target) {
   return bytes_of_streams(kernel).min >= percent_of_l2(target, kKeptPercent);
-}
-
-// Threads of a block that hold so many elements each, in whole warps.
-int threads_holding(int elements, const RowShape& shape) {
-  return static_cast<int>((shape.length / elements + 31) / 32 * 32);
-}
-
-// So many rows that multiprocessors have several at once. Of fewer each ends the sooner the more threads it has.
-bool are_many(const RowShape& shape, const Target& target) { return shape.rows >= 4 * target.multiprocessors; }
-
-// Rows beside operands that all rows share, which take registers of their own: a thread of a block holds fewer elements
-// of the row. What a warp can hold has no barrier to wait at (RMS norm of bf16 rows of 1024 on an H200: 42.8 us by
-// blocks, 36.1 by warps; of 1280 gathered ones 54 and 46).
-void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
-                            const RowShape& shape) {
-  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
-  const bool many = are_many(shape, target);
-  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
-  if (many && shape.length <= 32 * kMostOfLaneShared) return;
-  schedule.team.mapping = RowMapping::block;
-  schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
-}
-
-// The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
-// many that there are few shifts at the ends of a row, and as many blocks as registers are left for.
-void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
-                             const RowShape& shape) {
-  constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
-  const std::int64_t widest = widest_of(kernel);
-  if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
-  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
-  if (shape.length >= kLeast && threads > 32) {
-    schedule.team.mapping = RowMapping::block;
-    schedule.team.threads = threads;
-  }
-  const int resident =
-      std::min(target.threads_per_multiprocessor, target.registers_per_multiprocessor / kRegistersOfNorms);
-  // What computes more than a norm spills beyond so few registers (softmax of quotients of bf16 [53949, 1388] and two
-  // rows).
-  if (widest == 2 && computed_of(kernel) <= kMostOfNorms)
-    schedule.occupancy.least = std::min(target.blocks_per_multiprocessor, resident / schedule.team.threads);
-}
-
-void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
-  if (schedule.peeled) return choose_peeled_norm_team(schedule, kernel, target, shape);
-  choose_whole_norm_team(schedule, kernel, target, shape);
-}
-
-// Holds a row that is read again, with more threads where that is what it takes to hold few elements in each: they
-// leave room for more blocks on an SM.
-void choose_persistence(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
-  if (!shape.known || !rereads(kernel)) return;
-  const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
-  if (shares) choose_norm_team(schedule, kernel, target, shape);
-  const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
-  const int most_of_lane = reads                                     ? kMostOfLaneReadOnly
-                           : shares && two_bytes && !schedule.peeled ? kMostOfLaneShared
-                                                                     : kMaxHeldElements / 2;
-  const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
-  if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
-    schedule.team.mapping = RowMapping::block;
-    schedule.team.threads = 128;
-  }
-  // As few threads as hold a row of 2-byte elements that is only read: more rows are under way, and fewer wait at a
-  // barrier (cross entropy of bf16 rows on an H200: of 2560 52 us by 128 threads, 45 by 64; of 8192 60 by 512, 43.5 by
-  // 128; of 12288 60 by 512, 46 by 256. Of f32 nothing is gained). So it is of large rows that are stored (softmax of
-  // bf16 rows of 12288: 42.7 us by 512, 35.7 by 256).
-  constexpr std::int64_t kLargeStored = 8192;
-  const bool narrow =
-      two_bytes && !schedule.peeled && are_many(shape, target) && (reads || shape.length > kLargeStored);
-  if (narrow && schedule.team.mapping == RowMapping::block)
-    schedule.team.threads = shape.length > kLargeRow ? 512 : reads ? 64 : 256;
-  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane
-                  : narrow                                  ? kMaxHeldElements
-                                                            : kMaxHeldElements / 2;
-  for (const int most : {few, kMaxHeldElements}) {
-    ReduceSchedule larger = schedule;
-    for (hold_row(larger, kernel, shape, most);
-         !holds_rows(larger) && larger.team.mapping == RowMapping::block && larger.team.threads < kMostThreads;
-         hold_row(larger, kernel, shape, most))
-      larger.team.threads *= 2;
-    if (!holds_rows(larger)) continue;
-    schedule = larger;
-    return;
-  }
-}
-
-// Large rows in registers. Of f32, that are stored: 64 KB of rows under way on a multiprocessor are enough, and less
-// are not (softmax of f32 rows of 9648 on an H100: 296 us by one block, 213 by two); more push each other out of the L2
-// before they are done. So each block asks for shared memory that holds others off, except where that would take the L1
-// from operands that all rows share. Not measured where a row is more than one stream. A few rows are never too many:
-// as many threads as can have one.
-void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
-                           const RowShape& shape) {
-  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
-  const std::int64_t widest = widest_of(kernel);
-  const std::size_t streams = row_streams(kernel).size();
-  if (schedule.team.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost)
-    return;
-  if (widest == 4 && streams == 1 && row_loads(kernel).size() == streams) {
-    const std::int64_t bytes = shape.length * widest;
-    if (stores_elements(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
-      schedule.occupancy.most = static_cast<int>((kBytesUnderWay + bytes - 1) / bytes);
-    return;
-  }
-  if (are_many(shape, target) || (widest != 2 && (widest != 4 || streams != 1))) return;
-  ReduceSchedule wider = schedule;
-  wider.team.threads = widest == 2 ? kMostThreads : 2 * kMostThreads;
-  wider.keep = Reread{};
-  hold_row(wider, kernel, shape, kMaxHeldElements / 2);
-  if (holds_rows(wider)) schedule = wider;
-}
-
-// Whether a large block's registers have the row, rather than its shared memory: where what is computed of an element
-// leaves them room, and time for another row to load.
-bool registers_are_enough(const ReduceSchedule& schedule, const Kernel& kernel) {
-  const bool long_computed = find_online(kernel).has_value() && widest_of(kernel) == 2 && !has_narrow_weights(kernel);
-  return held_elements(schedule) <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled &&
-         !long_computed;
 }
 
 // The row of one large block rather than of two is still in the L2 when it is read again. Where it is not, peeled rows
@@ -461,10 +326,9 @@ ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
-  if (target.may.hold_rows) choose_persistence(schedule, kernel, target, shape);
+  if (target.may.hold_rows) hold_in_registers(schedule, kernel, target, shape);
   if (!holds_rows(schedule)) schedule = rereading(kernel, target);
-  if (holds_rows(schedule)) choose_large_row_team(schedule, kernel, target, shape);
-  if (holds_rows(schedule) && (schedule.team.threads < kMostThreads || registers_are_enough(schedule, kernel)))
+  if (holds_rows(schedule) && (schedule.team.threads < kMostThreadsOfRow || registers_are_enough(schedule, kernel)))
     return schedule;
   return read_once(kernel, target, schedule).value_or(schedule);
 }

@@ -9,12 +9,11 @@
 #include "codegen/analysis/shared_rows.h"
 #include "codegen/schedule/choices.h"
 #include "codegen/schedule/limits.h"
+#include "codegen/schedule/reduce_held.h"
 
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMaxHeldElements = 64;   // each also lives as f32 while it is used
-constexpr int kMostThreads = 512;      // of a block, which leaves each 64 registers and more
 constexpr int kMostBlocks = 8;         // of a cluster, on every device that has clusters
 constexpr int kMostBesideShared = 64;  // bytes of a thread: with more, norms spill
 constexpr int kMostBesideGrid = 48;    // the meetings take registers
@@ -55,7 +54,7 @@ std::optional<ReduceSchedule> clustered(const Kernel& kernel, const Target& targ
     return std::nullopt;
   if (rounds_of(kernel, shared_of(chosen)).sweeps.size() < 2) return std::nullopt;  // the row is read once anyway
   ReduceSchedule schedule = chosen;
-  schedule.team.threads = kMostThreads;
+  schedule.team.threads = kMostThreadsOfRow;
   schedule.keep = Reread{};
   for (const int elements : {kMaxHeldElements / 2, kMaxHeldElements})  // fewer leave room for a second block on an SM
     for (schedule.team.cluster = 2; schedule.team.cluster <= kMostBlocks; schedule.team.cluster *= 2) {
@@ -128,7 +127,7 @@ bool few_bytes(const Kernel& kernel, const Target& target) {
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
-    auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreads / blocks, blocks);
+    auto schedule = in_shared_memory(kernel, target, chosen, cluster, 2 * kMostThreadsOfRow / blocks, blocks);
     const int most = widest_of(kernel) == 4 ? kMostOfWords : kMostBesideShared;
     if (schedule && beside_shared(kernel, *schedule) > most) schedule.reset();
     return schedule;
@@ -172,7 +171,7 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
 std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen,
                                       int resident) {
   const bool wide = widest_of(kernel) > 4;  // what f64 computes takes more registers, and leaves none to hold
-  const int threads = (wide ? kMostOfWide : 2 * kMostThreads) / resident / 32 * 32;
+  const int threads = (wide ? kMostOfWide : 2 * kMostThreadsOfRow) / resident / 32 * 32;
   const RowShape shape = shape_of(kernel);
   const bool empty = shape.rows == 0 || shape.length == 0;
   if (!target.may.grid_rows || empty || has_one_sweep(kernel, chosen)) return std::nullopt;

@@ -1,0 +1,144 @@
+// See reduce_held.h.
+#include "codegen/schedule/reduce_held.h"
+
+#include <algorithm>
+
+#include "codegen/analysis/narrow.h"
+#include "codegen/analysis/rounds.h"
+#include "codegen/schedule/choices.h"
+
+namespace tenon::codegen {
+namespace {
+
+constexpr int kMostOfLaneReadOnly = 48;  // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
+                                         // [92112, 1280] on an H100)
+constexpr int kMostOfLaneShared = 40;    // of 2 bytes each, beside operands that all rows share
+constexpr int kRegistersOfNorms = 51;    // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
+
+// Threads of a block that hold so many elements each, in whole warps.
+int threads_holding(int elements, const RowShape& shape) {
+  return static_cast<int>((shape.length / elements + 31) / 32 * 32);
+}
+
+// So many rows that multiprocessors have several at once. Of fewer each ends the sooner the more threads it has.
+bool are_many(const RowShape& shape, const Target& target) { return shape.rows >= 4 * target.multiprocessors; }
+
+// Rows beside operands that all rows share, which take registers of their own: a thread of a block holds fewer elements
+// of the row. What a warp can hold has no barrier to wait at (RMS norm of bf16 rows of 1024 on an H200: 42.8 us by
+// blocks, 36.1 by warps; of 1280 gathered ones 54 and 46).
+void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                            const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
+  const bool many = are_many(shape, target);
+  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
+  if (many && shape.length <= 32 * kMostOfLaneShared) return;
+  schedule.team.mapping = RowMapping::block;
+  schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
+}
+
+// The same of peeled rows, whose weights come in words that are shifted to the row's alignment: of 2-byte elements so
+// many that there are few shifts at the ends of a row, and as many blocks as registers are left for.
+void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                             const RowShape& shape) {
+  constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
+  const std::int64_t widest = widest_of(kernel);
+  if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
+  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
+  if (shape.length >= kLeast && threads > 32) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = threads;
+  }
+  const int resident =
+      std::min(target.threads_per_multiprocessor, target.registers_per_multiprocessor / kRegistersOfNorms);
+  // What computes more than a norm spills beyond so few registers (softmax of quotients of bf16 [53949, 1388] and two
+  // rows).
+  if (widest == 2 && slots_of_element(kernel) <= kMostOfNorms)
+    schedule.occupancy.least = std::min(target.blocks_per_multiprocessor, resident / schedule.team.threads);
+}
+
+void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  if (schedule.peeled) return choose_peeled_norm_team(schedule, kernel, target, shape);
+  choose_whole_norm_team(schedule, kernel, target, shape);
+}
+
+// Large rows in registers. Of f32, that are stored: 64 KB of rows under way on a multiprocessor are enough, and less
+// are not (softmax of f32 rows of 9648 on an H100: 296 us by one block, 213 by two); more push each other out of the L2
+// before they are done. So each block asks for shared memory that holds others off, except where that would take the L1
+// from operands that all rows share. Not measured where a row is more than one stream. A few rows are never too many:
+// as many threads as can have one.
+void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
+                           const RowShape& shape) {
+  constexpr std::int64_t kLeast = 8192, kMost = 16384, kBytesUnderWay = 64 << 10, kManyRows = 4;
+  const std::int64_t widest = widest_of(kernel);
+  const std::size_t streams = row_streams(kernel).size();
+  if (schedule.team.mapping != RowMapping::block || schedule.peeled || shape.length < kLeast || shape.length > kMost)
+    return;
+  if (widest == 4 && streams == 1 && row_loads(kernel).size() == streams) {
+    const std::int64_t bytes = shape.length * widest;
+    if (stores_elements(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
+      schedule.occupancy.most = static_cast<int>((kBytesUnderWay + bytes - 1) / bytes);
+    return;
+  }
+  if (are_many(shape, target) || (widest != 2 && (widest != 4 || streams != 1))) return;
+  ReduceSchedule wider = schedule;
+  wider.team.threads = widest == 2 ? kMostThreadsOfRow : 2 * kMostThreadsOfRow;
+  wider.keep = Reread{};
+  hold_row(wider, kernel, shape, kMaxHeldElements / 2);
+  if (holds_rows(wider)) schedule = wider;
+}
+
+}  // namespace
+
+int slots_of_element(const Kernel& kernel) {
+  int cost = 0;
+  for (const Instr& instr : kernel.body)
+    if (instr.kind == InstrKind::map && (instr.depends >> (kernel.axes.size() - 1) & 1) != 0)
+      cost += ir::info(instr.op).cost;
+  return cost;
+}
+
+void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
+  if (!shape.known || !rereads(kernel)) return;
+  const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
+  if (shares) choose_norm_team(schedule, kernel, target, shape);
+  const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
+  const int most_of_lane = reads                                     ? kMostOfLaneReadOnly
+                           : shares && two_bytes && !schedule.peeled ? kMostOfLaneShared
+                                                                     : kMaxHeldElements / 2;
+  const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
+  if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
+    schedule.team.mapping = RowMapping::block;
+    schedule.team.threads = 128;
+  }
+  // As few threads as hold a row of 2-byte elements that is only read: more rows are under way, and fewer wait at a
+  // barrier (cross entropy of bf16 rows on an H200: of 2560 52 us by 128 threads, 45 by 64; of 8192 60 by 512, 43.5 by
+  // 128; of 12288 60 by 512, 46 by 256. Of f32 nothing is gained). So it is of large rows that are stored (softmax of
+  // bf16 rows of 12288: 42.7 us by 512, 35.7 by 256).
+  constexpr std::int64_t kLargeStored = 8192;
+  const bool narrow =
+      two_bytes && !schedule.peeled && are_many(shape, target) && (reads || shape.length > kLargeStored);
+  if (narrow && schedule.team.mapping == RowMapping::block)
+    schedule.team.threads = shape.length > kLargeRow ? 512 : reads ? 64 : 256;
+  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane
+                  : narrow                                  ? kMaxHeldElements
+                                                            : kMaxHeldElements / 2;
+  for (const int most : {few, kMaxHeldElements}) {
+    ReduceSchedule larger = schedule;
+    for (hold_row(larger, kernel, shape, most);
+         !holds_rows(larger) && larger.team.mapping == RowMapping::block && larger.team.threads < kMostThreadsOfRow;
+         hold_row(larger, kernel, shape, most))
+      larger.team.threads *= 2;
+    if (!holds_rows(larger)) continue;
+    schedule = larger;
+    choose_large_row_team(schedule, kernel, target, shape);
+    return;
+  }
+}
+
+bool registers_are_enough(const ReduceSchedule& schedule, const Kernel& kernel) {
+  const bool long_computed = find_online(kernel).has_value() && widest_of(kernel) == 2 && !has_narrow_weights(kernel);
+  return held_elements(schedule) <= kMaxHeldElements / 2 && widest_of(kernel) <= 4 && !schedule.peeled &&
+         !long_computed;
+}
+
+}  // namespace tenon::codegen
