@@ -9,6 +9,7 @@
 
 #include "ir/fusion/plan.h"
 #include "ir/graph/check.h"
+#include "ir/ops/op.h"
 #include "ir/passes/passes.h"
 #include "ir/text/text.h"
 #include "tests/codegen/text_checks.h"
@@ -111,6 +112,18 @@ CudaKernel expect_right(const std::string& text, const Bindings& bindings, const
                                       << "\n"
                                       << print(run.kernel) << test::kernel_part(run.source.text);
   return run;
+}
+
+std::string all_reductions(DType dtype, const std::string& shape, const std::string& axis) {
+  std::string text = "graph g(x: " + std::string(name_of(dtype)) + shape + ") {\n";
+  std::string results;
+  for (const ir::OpInfo& op : ir::all_ops()) {
+    if (op.kind != ir::Kind::reduce || !ir::accepts(op.accepts, dtype)) continue;
+    const std::string name(op.name);
+    text += "  r_" + name + " = " + name + "(x" + axis + ")\n";
+    results += (results.empty() ? "r_" : ", r_") + name;
+  }
+  return text + "  return " + results + "\n}";
 }
 
 }  // namespace tenon::codegen

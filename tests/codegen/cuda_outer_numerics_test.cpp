@@ -11,8 +11,6 @@
 namespace tenon::codegen {
 namespace {
 
-ReduceSchedule& reduce_schedule(Kernel& kernel) { return std::get<ReduceSchedule>(kernel.schedule); }
-
 std::int64_t row_length(const Kernel& kernel) {
   std::int64_t length = 1;
   for (const Axis& axis : kernel.axes)
