@@ -72,8 +72,11 @@ const AxisRange* range_along(const Interior& interior, int axis) {
   return found == interior.end() ? nullptr : &*found;
 }
 
-Kernel inside_of(Kernel kernel) {
-  const auto leave_out = [](std::vector<Guard>& guards) { std::erase_if(guards, is_of_one_axis); };
+Kernel inside_of(Kernel kernel, const Interior& interior) {
+  const auto holds_inside = [&](const Guard& guard) {
+    return is_of_one_axis(guard) && range_along(interior, guard.index.terms()[0].atom->id) != nullptr;
+  };
+  const auto leave_out = [&](std::vector<Guard>& guards) { std::erase_if(guards, holds_inside); };
   std::vector<InstrId> taken(kernel.body.size());
   for (InstrId id = 0; id < static_cast<InstrId>(kernel.body.size()); ++id) {
     Instr& instr = kernel.body[static_cast<std::size_t>(id)];
@@ -121,6 +124,33 @@ double share_inside(const Interior& interior, const Kernel& kernel, const std::v
     share *= std::max(0.0, 1 - static_cast<double>(touched) / std::max(1.0, length));
   }
   return share;
+}
+
+// H200: five points of f32 [512, 8, 64, 64] 53 us with an interior, 36 without; nine of bf16 [16, 80, 299, 299] 239 and
+// 401.
+Interior interior_of_warps(const Kernel& kernel, const MapSchedule& schedule) {
+  constexpr std::int64_t kWarp = 32;
+  constexpr double kLeastInside = 0.75;
+  const Interior interior = interior_of(kernel);
+  if (interior.empty()) return {};
+  std::vector<std::int64_t> spans(kernel.axes.size(), 1);
+  std::int64_t points = kWarp * schedule.vector;
+  for (std::size_t axis = kernel.axes.size(); axis-- > 0 && points > 1;) {
+    const std::int64_t extent = std::max<std::int64_t>(1, kernel.axes[axis].extent.bounds(kernel.symbols).max);
+    spans[axis] = std::min(points, extent);
+    points = (points + extent - 1) / extent;
+  }
+  const int rows = static_cast<int>(kernel.axes.size()) - 2;
+  if (rows >= 0) spans[static_cast<std::size_t>(rows)] *= schedule.strip;
+  if (share_inside(interior, kernel, spans) >= kLeastInside) return interior;
+  const AxisRange* along = schedule.strip > 1 && schedule.vector <= 2 ? range_along(interior, rows) : nullptr;
+  if (along != nullptr && share_inside({*along}, kernel, spans) >= kLeastInside) return {*along};
+  return {};
+}
+
+Interior interior_with(const Kernel& kernel, const MapSchedule& schedule) {
+  const Interior interior = interior_of_warps(kernel, schedule);
+  return interior.empty() ? interior_of(kernel) : interior;
 }
 
 }  // namespace tenon::codegen

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/schedule/schedule.h"
 
 namespace tenon::codegen {
 
@@ -26,8 +27,14 @@ Interior interior_of(const Kernel& kernel);
 /// Nothing where no guard bounds that axis.
 const AxisRange* range_along(const Interior& interior, int axis);
 
-/// The kernel at points of its interior, without the guards that hold there; instructions keep their numbers.
-Kernel inside_of(Kernel kernel);
+/// The kernel at points of an interior, without the guards that hold there; instructions keep their numbers.
+Kernel inside_of(Kernel kernel, const Interior& interior);
+/// What threads of a GPU with this schedule take for the interior (MapSchedule::interior): along all axes where most
+/// warps lie inside wholly, since the others go both ways; else along the axis before the innermost alone, where a
+/// thread has single points, or pairs, of several rows, and that is so there. Empty where it is nowhere.
+Interior interior_of_warps(const Kernel& kernel, const MapSchedule& schedule);
+/// The same, or all axes where a schedule asks for an interior that few warps lie in.
+Interior interior_with(const Kernel& kernel, const MapSchedule& schedule);
 
 /// How many points of an axis lie outside, where that is a constant.
 std::optional<std::int64_t> points_outside(const AxisRange& range, const Kernel& kernel);

@@ -2,6 +2,8 @@
 #include "codegen/analysis/overlap.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -190,6 +192,35 @@ double loads_left(const Kernel& kernel, int axis, int rows) {
                      offset.constant() + step.value_or(Dim(0)) * Dim(row));
   }
   return loads == 0 ? 1 : static_cast<double>(places.size()) / loads;
+}
+
+std::vector<StretchOfRow> stretches_of_rows(const std::vector<Overlap>& overlaps, int axis) {
+  constexpr std::int64_t kMostRows = 8;
+  // Rows from a to b.
+  const auto rows_between = [&](const Overlap& a, const Overlap& b) -> std::optional<std::int64_t> {
+    const Index distance = b.stretch.offset - a.stretch.offset;
+    const auto step = a.stretch.offset.coefficient(axis);
+    if (a.stretch.operand != b.stretch.operand || a.step != b.step || a.elements != b.elements ||
+        a.aligned != b.aligned || a.before != b.before || !a.stretch.offset.values().empty() ||
+        !distance.is_constant() || !distance.constant().is_constant() || !step || !step->is_constant() || step->is(0) ||
+        distance.constant().constant() % step->constant() != 0)
+      return std::nullopt;
+    const std::int64_t rows = distance.constant().constant() / step->constant();
+    return std::abs(rows) <= kMostRows ? std::optional(rows) : std::nullopt;
+  };
+  const auto lies_behind_none = [&](const Overlap& overlap) {
+    return std::none_of(overlaps.begin(), overlaps.end(),
+                        [&](const Overlap& other) { return rows_between(other, overlap).value_or(0) > 0; });
+  };
+  std::vector<StretchOfRow> rows(overlaps.size());
+  for (std::size_t i = 0; i < overlaps.size(); ++i) rows[i].of = i;
+  for (std::size_t first = 0; first < overlaps.size(); ++first) {
+    if (!lies_behind_none(overlaps[first])) continue;
+    for (std::size_t i = 0; i < overlaps.size(); ++i)
+      if (const auto row = rows_between(overlaps[first], overlaps[i]); row && *row > rows[i].row)
+        rows[i] = {first, *row};
+  }
+  return rows;
 }
 
 }  // namespace tenon::codegen

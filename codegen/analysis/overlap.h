@@ -42,6 +42,15 @@ struct Overlap {
 /// Those that take fewer accesses than their loads would alone. No load is in two.
 std::vector<Overlap> overlaps_of(const Kernel& kernel, const VectorPoints& points);
 
+/// Of neighbouring rows along an axis one stretch may be another's, some rows further on.
+struct StretchOfRow {
+  std::size_t of = 0;    ///< the number of the one that is loaded, for rows from the first on
+  std::int64_t row = 0;  ///< how many rows further on this one lies
+};
+
+/// For each of `overlaps` whose rows it is, along `axis`: its own, or those of one that lies behind by whole rows.
+std::vector<StretchOfRow> stretches_of_rows(const std::vector<Overlap>& overlaps, int axis);
+
 /// The share of its loads that a thread is left with that has `rows` neighbours along `axis` and loads what several of
 /// them read once.
 double loads_left(const Kernel& kernel, int axis, int rows);

@@ -53,7 +53,7 @@ std::vector<std::string> window_texts(const Kernel& kernel, const std::vector<st
   if (schedule->strip > 1 && !schedule->staged)
     texts.push_back(fmt::format("a thread has {} neighbouring rows: {:.0f} % of the loads are left", schedule->strip,
                                 100 * loads_left(kernel, points.axis - 1, schedule->strip)));
-  if (schedule->interior) texts.push_back(text_of(interior_of(kernel), kernel));
+  if (schedule->interior) texts.push_back(text_of(interior_with(kernel, *schedule), kernel));
   return texts;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/draws.h"
+#include "codegen/analysis/interior.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
 #include "codegen/analysis/vectorize.h"
@@ -116,10 +117,11 @@ void choose_caching(MapSchedule& schedule, const Kernel& kernel, const Target& t
       schedule.vector > 1 && few_streams && points.min * bytes >= percent_of_l2(target, kLeastStreamedPercent) &&
       (points.max <= percent_of_l2(target, kMostStreamedPercent) / std::max<std::int64_t>(1, bytes) ||
        (gathers_what_caches_hold(kernel, target) && !loads_read_once(kernel).empty()));
-  // Overlapping loads take so many registers that large blocks wait for each other (5x5 means of bf16 [2, 80, 512,
-  // 1000] on an H100: 337 us by 512 threads, 252 by 256; sums of 3x3x3 of f32 [2048, 256, 7, 7, 7] on an H200 580 and
-  // 411).
-  if (schedule.cache.streaming && !schedule.flat && !schedule.overlaps) schedule.threads = 512;
+  // Loads that overlap, or are many, take so many registers that large blocks wait for each other (5x5 means of bf16
+  // [2, 80, 512, 1000] on an H100: 337 us by 512 threads, 252 by 256; sums of 3x3x3 of f32 [2048, 256, 7, 7, 7] on an
+  // H200 580 and 411).
+  const bool many_loads = schedule.overlaps || (schedule.strip > 1 && schedule.vector <= 2);
+  if (schedule.cache.streaming && !schedule.flat && !many_loads) schedule.threads = 512;
   // Nor of a tile that is loaded behind guards (pads and joined rows that are turned, f32 on an H200: 260 us and 205,
   // 128 and 113).
   const bool guarded_tile =
@@ -272,7 +274,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (overlaps) {
     accesses = streams_of_operands(accesses);
     bytes = bytes_of(accesses, kernel);
-    schedule.interior = has_an_interior(kernel, schedule);
+    schedule.interior = !interior_of_warps(kernel, schedule).empty();
   }
   const bool narrow_stores =
       !schedule.tile && !overlaps && !strip && !schedule.flat && schedule.vector * widest < kNarrowBytes;

@@ -32,7 +32,5 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
 
 /// Threads that load what their points share once, where there is something (codegen/schedule/map_overlaps.cpp).
 bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel);
-/// Whether guards are left out where they hold: where most warps lie inside wholly.
-bool has_an_interior(const Kernel& kernel, const MapSchedule& schedule);
 
 }  // namespace tenon::codegen

@@ -1,9 +1,7 @@
-// Overlapping loads (codegen/analysis/overlap.h) and interiors (interior.h) as the heuristics' choice for Map kernels:
-// stencils and windows.
+// Overlapping loads (codegen/analysis/overlap.h) as the heuristics' choice for Map kernels: stencils and windows.
 #include <algorithm>
 #include <optional>
 
-#include "codegen/analysis/interior.h"
 #include "codegen/analysis/overlap.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/map_choices.h"
@@ -13,10 +11,11 @@ namespace {
 
 // Registers that stretches of overlapping loads may take, in bytes.
 constexpr std::int64_t kMostStretchBytes = 512;
-// Points of a row from which on the vectors that cross its end, point by point, cost little. Where a point is many
-// loads that takes so many vectors that most warps have none (H200: nine points of bf16 [16, 96, 299, 299] 335 us in
-// flat vectors of 8 that load what they share, 237 by single points).
+// Points of a row from which on the vectors that cross its end, point by point, cost little. Where a point is several
+// loads that takes so many vectors that most warps have none (H200: five points of bf16 [16, 96, 299, 299] 335 us in
+// flat vectors of 8 that load what they share, 272 in flat ones of 4 that do not).
 constexpr std::int64_t kLongRow = 256, kVectorsOfLongRow = 96;
+constexpr std::size_t kSeveralStreams = 5;
 
 // Whether vectors of so many points lie in rows, or may cross their ends because all results lie like the domain.
 std::optional<bool> flat_with(const Kernel& kernel, int vector) {
@@ -27,41 +26,39 @@ std::optional<bool> flat_with(const Kernel& kernel, int vector) {
   const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
                                 [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
   const std::int64_t least =
-      streams(kernel).size() > kManyLoads ? std::max(kLongRow, kVectorsOfLongRow * vector) : kLongRow;
+      streams(kernel).size() >= kSeveralStreams ? std::max(kLongRow, kVectorsOfLongRow * vector) : kLongRow;
   return flat && (row.is_constant() ? length.min : length.max) >= least ? std::optional(true) : std::nullopt;
 }
 
 // Where neighbours along the axis before the innermost share most of what they read, a thread has several of them: of
 // rows that no vector divides single points, which need no vectors to be loaded together.
 constexpr int kRowsOfPoints = 8, kRowsOfVectors = 4;
-constexpr double kMostLoadsLeft = 0.75, kMostLoadsLeftOfPoints = 0.5;
+constexpr double kMostLoadsLeft = 0.75, kMostLoadsLeftOfPoints = 0.5, kMostLoadsLeftOfMany = 0.9;
 
-int rows_with(const Kernel& kernel, int rows, double most) {
+int rows_with(const Kernel& kernel, int rows, double most, int vector = 1) {
   const int axis = static_cast<int>(kernel.axes.size()) - 2;
-  if (axis < 0 || rows * slots_of_point(kernel) > kVectorCost) return 1;
+  if (axis < 0 || rows * vector * slots_of_point(kernel) > kVectorCost) return 1;
   const SymbolBounds extent = kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols);
   return extent.max >= 4 * rows && loads_left(kernel, axis, rows) <= most ? rows : 1;
 }
 
-}  // namespace
-
-// Warps that have points outside the interior go both ways. Where many do, guards cost less (H200: five points of f32
-// [512, 8, 64, 64] 53 us with an interior, 36 without; nine of bf16 [16, 80, 299, 299] 239 and 401).
-bool has_an_interior(const Kernel& kernel, const MapSchedule& schedule) {
-  constexpr std::int64_t kWarp = 32;
-  constexpr double kLeastInside = 0.75;  // of the warps
-  const Interior interior = interior_of(kernel);
-  if (interior.empty()) return false;
-  std::vector<std::int64_t> spans(kernel.axes.size(), 1);
-  std::int64_t points = kWarp * schedule.vector;
-  for (std::size_t axis = kernel.axes.size(); axis-- > 0 && points > 1;) {
-    const std::int64_t extent = std::max<std::int64_t>(1, kernel.axes[axis].extent.bounds(kernel.symbols).max);
-    spans[axis] = std::min(points, extent);
-    points = (points + extent - 1) / extent;
-  }
-  if (kernel.axes.size() > 1) spans[kernel.axes.size() - 2] *= schedule.strip;
-  return share_inside(interior, kernel, spans) >= kLeastInside;
+// Of rows that vectors of two divide at most, a thread has points of several where each is many loads: as many as it
+// can have (H200: sums of 2x2x2 of bf16 rows of 15 204 us in flat vectors, 177 of two rows; seven points of rows of 10
+// 347, 275 of two rows in pairs).
+bool take_rows_of_many_loads(MapSchedule& schedule, const Kernel& kernel) {
+  const int vector = static_cast<int>(power_of_two_divisor(kernel.axes.back().extent, 4, kernel.symbols));
+  if (vector > 2 || streams(kernel).size() + static_cast<std::size_t>(vector) < kManyLoads + 1) return false;
+  for (int rows = kRowsOfPoints; rows > 1; rows /= 2)
+    if (rows_with(kernel, rows, kMostLoadsLeftOfMany, vector) > 1) {
+      schedule.vector = vector;
+      schedule.flat = false;
+      schedule.strip = rows;
+      return true;
+    }
+  return false;
 }
+
+}  // namespace
 
 // Threads that load what their points share once, where there is something: 16 bytes of results, or of what they read
 // where points lie apart in that.
@@ -92,7 +89,7 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
     if (!*flat && vector > 1) schedule.strip = rows_with(kernel, std::min(kRowsOfVectors, 16 / vector), kMostLoadsLeft);
     return true;
   }
-  return false;
+  return take_rows_of_many_loads(schedule, kernel);
 }
 
 }  // namespace tenon::codegen

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+
 #include "codegen/analysis/interior.h"
 #include "tests/codegen/cuda_numerics.h"
 #include "tests/codegen/text_checks.h"
@@ -125,6 +127,47 @@ TEST(Overlap, ThreadsOfSeveralRowsComputeTheSame) {
             EXPECT_EQ(verify(kernel.schedule, kernel, test::cuda_target_for("sm_90a")), "");
           });
         }
+}
+
+// Greatest of `rows` x 3 of an image with guards all around it.
+std::string greatest(std::int64_t rows, const std::string& dtype, std::int64_t height, std::int64_t width) {
+  std::string text =
+      fmt::format("graph g(x: {}[3, {}, {}]) {{\n  p = pad(x, low=[0, {}, 1], high=[0, {}, 1], value=-9)\n", dtype,
+                  height, width, rows / 2, rows / 2);
+  std::string y;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (int column = 0; column < 3; ++column) {
+      text += fmt::format("  s{0}{1} = slice(p, axis=[1, 2], start=[{0}, {1}], stop=[{2}, {3}])\n", row, column,
+                          row + height, column + width);
+      y = y.empty() ? fmt::format("s{}{}", row, column) : fmt::format("maximum({}, s{}{})", y, row, column);
+    }
+  return text + "  y = " + y + "; return y }";
+}
+
+// Three loads of each of five rows: four rows of results take eight of them, not twenty.
+TEST(Overlap, RowsOfSeveralResultsAreLoadedOnceWhateverGuardsThem) {
+  const std::string text = greatest(5, "bf16", 40, 45);
+  const CudaKernel run = one_cuda_kernel(text);
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=1 strip=8");
+  test::expect_lines(
+      run.source.text,
+      {"pack<bf16, 3> w0[12];", "for (int u = 0; u < 12; ++u) {", "w0[u] = load_stretch<3, 1, true, 0>(in0, ",
+       "i1 - 2 >= 0 && i2 - 1 >= 0 ? bf16_to_f32(w0[u][0])", "bf16_to_f32(w0[u + 4][1])"});
+  EXPECT_EQ(run.source.text.find("w1["), std::string::npos);
+  for (const auto& [rows, height, width] : {std::tuple{5, 45, 45}, {3, 19, 7}, {9, 12, 33}, {3, 16, 10}})
+    for (const bool interior : {false, true})
+      for (const int strip : {2, 4, 8})
+        expect_right(greatest(rows, "f16", height, width), {}, [&](Kernel& kernel) {
+          kernel.schedule = MapSchedule{.threads = 64, .vector = 1, .interior = interior, .strip = strip};
+        });
+  test::expect_compiles_everywhere(run.source);
+}
+
+// Warps of short rows have ends of rows, but few of the strips are at an end of a column.
+TEST(Overlap, GuardsOfRowsAreLeftOutWhereThoseOfColumnsAreNot) {
+  const CudaKernel run = expect_right(greatest(3, "bf16", 120, 45));
+  EXPECT_EQ(print(run.kernel.schedule), "map threads=256 vector=1 interior strip=8");
+  test::expect_lines(run.source.text, {"if (first_i1 >= 1 && first_i1 + 7 < 119) {"});
 }
 
 TEST(Overlap, CompilesEverywhere) {

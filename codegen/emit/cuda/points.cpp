@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
@@ -143,13 +144,21 @@ class PointsEmitter {
       for (const Overlap::Load& load : overlap.loads) {
         if (load.id != id) continue;
         const std::int64_t first = load.first + std::max(0, overlap.before);
-        if (vector() == 1) return fmt::format("w{}{}[{}]", i, points_.stretch_index, first);
-        return fmt::format("w{}{}[{}{}{}]", i, points_.stretch_index,
-                           overlap.step == 1 ? "" : fmt::format("{} * ", overlap.step), j,
+        const std::string name = stretch_name(i);
+        if (vector() == 1) return fmt::format("{}[{}]", name, first);
+        return fmt::format("{}[{}{}{}]", name, overlap.step == 1 ? "" : fmt::format("{} * ", overlap.step), j,
                            first == 0 ? "" : fmt::format(" + {}", first));
       }
     }
     return {};
+  }
+
+  // "w2", or "w0[u + 2]".
+  std::string stretch_name(std::size_t number) const {
+    if (points_.row.empty()) return fmt::format("w{}", number);
+    const StretchOfRow& rows = points_.stretch_rows[number];
+    return rows.row == 0 ? fmt::format("w{}[{}]", rows.of, points_.row)
+                         : fmt::format("w{}[{} + {}]", rows.of, points_.row, rows.row);
   }
 
   std::string vector_name(InstrId id) const {
@@ -484,21 +493,48 @@ void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overl
   for (std::size_t i = 0; i < overlaps.size(); ++i)
     out.line(fmt::format("{} w{};", stretch_type(kernel, overlaps[i]), i));
   out.open("{");
-  assign_stretches(out, kernel, overlaps, "");
+  define(out, kernel, places_of(kernel, overlaps), names_of(kernel));
+  write_stretches(out, kernel, overlaps,
+                  [&](std::size_t i, const std::string& value) { out.line(fmt::format("w{} = {};", i, value)); });
   out.close();
 }
 
-void declare_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps, int rows) {
+// A stretch that is other rows' too is loaded wherever it lies in the operand: what a guard keeps from a row is not
+// used there.
+std::vector<StretchOfRow> define_stretches_of_rows(Writer& out, const Kernel& kernel,
+                                                   const std::vector<Overlap>& overlaps, int axis, int rows,
+                                                   const std::function<void()>& open_row) {
+  const std::vector<StretchOfRow> places = stretches_of_rows(overlaps, axis);
+  std::vector<std::int64_t> loaded(overlaps.size(), 0);  // rows of each
+  std::vector<Overlap> read = overlaps;
+  for (std::size_t i = 0; i < overlaps.size(); ++i) {
+    const std::size_t of = places[i].of;
+    loaded[of] = std::max(loaded[of], rows + places[i].row);
+    if (of == i) continue;
+    const bool guarded = !overlaps[i].stretch.guards.empty() || !overlaps[of].stretch.guards.empty();
+    read[of].certain = guarded ? 0 : std::min(read[of].certain, overlaps[i].certain);
+    read[of].stretch.guards.clear();
+  }
   for (std::size_t i = 0; i < overlaps.size(); ++i)
-    out.line(fmt::format("{} w{}[{}];", stretch_type(kernel, overlaps[i]), i, rows));
-}
-
-void assign_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps,
-                      const std::string& index) {
-  define(out, kernel, places_of(kernel, overlaps), names_of(kernel));
-  write_stretches(out, kernel, overlaps, [&](std::size_t i, const std::string& value) {
-    out.line(fmt::format("w{}{} = {};", i, index, value));
-  });
+    if (loaded[i] > 0) out.line(fmt::format("{} w{}[{}];", stretch_type(kernel, overlaps[i]), i, loaded[i]));
+  for (const std::int64_t count : std::set<std::int64_t>(loaded.begin(), loaded.end())) {
+    if (count == 0) continue;
+    out.unrolled("u", static_cast<int>(count));
+    open_row();
+    std::vector<Overlap> together;
+    std::vector<std::size_t> numbers;
+    for (std::size_t i = 0; i < overlaps.size(); ++i)
+      if (loaded[i] == count) {
+        together.push_back(read[i]);
+        numbers.push_back(i);
+      }
+    define(out, kernel, places_of(kernel, together), names_of(kernel));
+    write_stretches(out, kernel, together, [&](std::size_t i, const std::string& value) {
+      out.line(fmt::format("w{}[u] = {};", numbers[i], value));
+    });
+    out.close();
+  }
+  return places;
 }
 
 void emit_points(Writer& out, const Kernel& kernel, const Points& points) { PointsEmitter(out, kernel, points).emit(); }

@@ -88,7 +88,7 @@ std::string inside_text(const Kernel& kernel, const Lanes& lanes, const MapSched
     return points > 1 ? fmt::format("{} + {}", name, points - 1) : name;
   };
   const int outer = schedule.strip > 1 ? lanes.axis - 1 : -1;
-  for (const AxisRange& range : schedule.interior ? interior_of(kernel) : Interior{}) {
+  for (const AxisRange& range : schedule.interior ? interior_with(kernel, schedule) : Interior{}) {
     const std::string name = (range.axis == outer ? "first_" : "") + names.axes[static_cast<std::size_t>(range.axis)];
     const int points = range.axis == lanes.axis ? lanes.vector : range.axis == outer ? schedule.strip : 1;
     for (const Dim& low : range.lows) require(fmt::format("{} >= {}", name, dim_text(low, names)));
@@ -122,7 +122,7 @@ void emit_vector_of_row(Writer& out, const Kernel& kernel, const Points& points,
 void emit_vector_of_row(Writer& out, const Share& share, const Points& points) {
   if (!share.schedule.interior) return emit_vector_of_row(out, share.kernel, points, share.schedule);
   out.open(fmt::format("if ({}) {{", inside_text(share.kernel, points.lanes, share.schedule)));
-  emit_vector_of_row(out, inside_of(share.kernel), points, share.schedule);
+  emit_vector_of_row(out, inside_of(share.kernel, interior_with(share.kernel, share.schedule)), points, share.schedule);
   out.close("} else {");
   emit_vector_of_row(out, share.kernel, points, share.schedule);
   out.close();
@@ -139,19 +139,14 @@ void emit_vectors_of_rows(Writer& out, const Share& share, const Points& points)
   const Kernel& kernel = share.kernel;
   const MapSchedule& schedule = share.schedule;
   const Axis& axis = kernel.axes[kernel.axes.size() - 2];
-  const Kernel inside = schedule.interior ? inside_of(kernel) : kernel;
+  const Kernel inside = schedule.interior ? inside_of(kernel, interior_with(kernel, schedule)) : kernel;
   Points rows = in_row(inside, points, schedule);
   if (!schedule.overlaps && points.lanes.vector == 1)
     rows.overlaps = overlaps_of(inside, {.axis = points.lanes.axis, .apart = true});
-  rows.stretch_index = "[u]";
+  rows.row = "u";
   out.open(fmt::format("if ({}) {{", inside_text(kernel, points.lanes, schedule)));
-  declare_stretches(out, inside, rows.overlaps, schedule.strip);
-  if (!rows.overlaps.empty()) {
-    out.unrolled("u", schedule.strip);
-    open_row(out, share);
-    assign_stretches(out, inside, rows.overlaps, "[u]");
-    out.close();
-  }
+  rows.stretch_rows = define_stretches_of_rows(out, inside, rows.overlaps, points.lanes.axis - 1, schedule.strip,
+                                               [&] { open_row(out, share); });
   out.unrolled("u", schedule.strip);
   open_row(out, share);
   emit_points(out, inside, rows);
