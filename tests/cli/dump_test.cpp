@@ -125,7 +125,7 @@ TEST_F(Cli, APackIsShownAsOneLaunchOfItsMembers) {
   EXPECT_EQ(nlohmann::json::parse(tenon("explain --json" + on).text)["packs"], nlohmann::json({{0, 1}}));
   const std::string schedules = tenon("dump --emit schedule" + on).text;
   EXPECT_TRUE(contains(schedules, "map_exp: map threads=128 vector=4 (in pack_of_2_map_exp)\n")) << schedules;
-  EXPECT_TRUE(contains(schedules, "map_exp: map threads=512 vector=4 streaming keep_reads\n")) << schedules;
+  EXPECT_TRUE(contains(schedules, "map_exp: map threads=512 vector=4 unroll=2 streaming keep_reads\n")) << schedules;
   for (const char* member : {"0", "1"})
     EXPECT_TRUE(contains(tenon(std::string("dump --emit cuda --kernel ") + member + on).text, "pack_of_2_map_exp("));
   EXPECT_TRUE(contains(tenon("dump --emit kernel --kernel 1" + on).text, "reduce"));
