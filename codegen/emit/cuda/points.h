@@ -3,7 +3,6 @@
 // sweep is one.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,7 +57,7 @@ struct Points {
   SharedVectors shared = {};
   Accumulators accumulators = {};
   Packed packed = {};
-  std::vector<Overlap> overlaps = {};           ///< their stretches are defined before, "w0", "w1" (define_stretches)
+  std::vector<Overlap> overlaps = {};           ///< their stretches are defined before, "w0", "w1" (stretches.h)
   std::string row = {};                         ///< "u": the stretches are elements of arrays, each row's at this place
   std::vector<StretchOfRow> stretch_rows = {};  ///< of arrays: which one has it, and how many places further on
   bool loaded = false;                          ///< placed_loads are defined before
@@ -72,14 +71,6 @@ struct VectorLoad {
 };
 /// Those that no value of the run decides, each once, in the order in which the run defines them.
 std::vector<VectorLoad> placed_loads(const Kernel& kernel, const Points& points);
-
-/// Loads the stretches of `overlaps` into registers: "const pack<float, 12> w0 = …;"
-void define_stretches(Writer& out, const Kernel& kernel, const std::vector<Overlap>& overlaps);
-/// Those of `rows` neighbouring rows along `axis`, in arrays "pack<float, 12> w0[6];" that have the rows of all that
-/// lie whole rows further on. `open_row` defines the axis for row u of a loop, which is closed here.
-std::vector<StretchOfRow> define_stretches_of_rows(Writer& out, const Kernel& kernel,
-                                                   const std::vector<Overlap>& overlaps, int axis, int rows,
-                                                   const std::function<void()>& open_row);
 
 /// Writes the run.
 void emit_points(Writer& out, const Kernel& kernel, const Points& points);

@@ -9,6 +9,7 @@
 #include "codegen/emit/cuda/emit.h"
 #include "codegen/emit/cuda/map/flat_tile.h"
 #include "codegen/emit/cuda/points.h"
+#include "codegen/emit/cuda/stretches.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/vectors.h"
 
