@@ -163,6 +163,23 @@ TEST(Overlap, RowsOfSeveralResultsAreLoadedOnceWhateverGuardsThem) {
   test::expect_compiles_everywhere(run.source);
 }
 
+// Rows that lie upside down are further on the other way; of every other row only every second is another's.
+TEST(Overlap, RowsOfSeveralResultsMayBeTurnedOrLeftOut) {
+  const auto by_strips = [](Kernel& kernel) { kernel.schedule = MapSchedule{.threads = 64, .vector = 1, .strip = 4}; };
+  std::string turned = greatest(3, "f64", 13, 9);
+  turned.replace(turned.find("p = pad(x,"), 10, "p = pad(flip(x, axis=[1]),");
+  expect_right(turned, {}, by_strips);
+  expect_right(greatest(3, "i8", 19, 7), {}, by_strips);
+  expect_right(
+      "graph g(x: i8[2, 33, 21]) {\n"
+      "  a = slice(x, axis=[1, 2], start=[0, 0], stop=[29, 20], step=[2, 1])\n"
+      "  b = slice(x, axis=[1, 2], start=[1, 1], stop=[30, 21], step=[2, 1])\n"
+      "  c = slice(x, axis=[1, 2], start=[2, 0], stop=[31, 20], step=[2, 1])\n"
+      "  d = slice(x, axis=[1, 2], start=[4, 1], stop=[33, 21], step=[2, 1])\n"
+      "  y = maximum(maximum(a, b), maximum(c, d)); return y }",
+      {}, by_strips);
+}
+
 // Warps of short rows have ends of rows, but few of the strips are at an end of a column.
 TEST(Overlap, GuardsOfRowsAreLeftOutWhereThoseOfColumnsAreNot) {
   const CudaKernel run = expect_right(greatest(3, "bf16", 120, 45));
