@@ -97,6 +97,20 @@ TEST(InPlace, AnOptimisersStepUpdatesAllItsStates) {
   }
 }
 
+// The other result is scattered element by element, and LLVM loads each of these anew from what it takes for constant.
+TEST(InPlace, AnotherResultIsOfTheOldContent) {
+  const Graph g = Graph::parse(R"(graph turned(x: bf16[33, 7, 31]) {
+    y = div(x, x)
+    t = transpose(x, perm=[0, 2, 1])
+    return y, t
+  })");
+  const Executable run = compile(g, "cpu");
+  ASSERT_EQ(run.stats().kernels, 1) << run.plan();
+  Array x = Array::zeros({33, 7, 31}, DType::bf16);
+  for (std::size_t i = 0; i < x.bytes.size(); i += 2) x.bytes[i] = std::byte(i % 97), x.bytes[i + 1] = std::byte{0x40};
+  EXPECT_EQ(in_place(g, run, {x}, {0, -1})[1].bytes, apart(run, {x})[1].bytes);
+}
+
 TEST(InPlace, AnInputMayBeReadByEarlierKernels) {
   const Graph g = Graph::parse(R"(graph reversed(x: f32[40, 40]) {
     y = add(x, flip(matmul(x, x), axis=0))

@@ -21,9 +21,20 @@ llvm::Align element_alignment(const Operand& operand) {
   return llvm::Align(static_cast<std::uint64_t>(size_of(operand.dtype)));
 }
 
-// What a kernel does not write stays the same while it runs.
-Value* mark_invariant(Unit& unit, llvm::Instruction* load, const Operand& operand) {
-  if (!operand.written) load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit.context, {}));
+// Whether an output may lie where `access` reads: in the place of an input are only outputs of its dtype that are
+// written at the elements where it is read (runtime/overlap.h).
+bool may_be_written(const Kernel& kernel, const Access& access) {
+  const auto dtype_of = [&](int operand) { return kernel.operands[static_cast<std::size_t>(operand)].dtype; };
+  return std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+    return store.access.operand == access.operand ||
+           (dtype_of(store.access.operand) == dtype_of(access.operand) && store.access.offset == access.offset);
+  });
+}
+
+// What a kernel does not write stays the same while it runs: LLVM may load it again behind a store.
+Value* mark_invariant(Unit& unit, llvm::Instruction* load, const Access& access) {
+  if (!may_be_written(unit.kernel, access))
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(unit.context, {}));
   return load;
 }
 
@@ -40,17 +51,18 @@ Value* spread(Unit& unit, const Affine& affine, int lanes) {
 }
 
 // One element for all lanes. Where a guard fails the address is that of a zero.
-Value* load_uniform(Unit& unit, const Operand& operand, Value* address, Value* guard, Type* type) {
+Value* load_uniform(Unit& unit, const Access& access, Value* address, Value* guard, Type* type) {
   auto& b = unit.b;
   if (guard) address = b.CreateSelect(guard, address, unit.zeros);
-  llvm::LoadInst* load = b.CreateAlignedLoad(type, address, element_alignment(operand));
-  return guard ? load : mark_invariant(unit, load, operand);
+  llvm::LoadInst* load = b.CreateAlignedLoad(type, address, element_alignment(operand_of(unit, access.operand)));
+  return guard ? load : mark_invariant(unit, load, access);
 }
 
-Value* load_contiguous(Unit& unit, const Operand& operand, Value* address, Value* mask, Type* type) {
+Value* load_contiguous(Unit& unit, const Access& access, Value* address, Value* mask, Type* type) {
   auto& b = unit.b;
-  if (!mask) return mark_invariant(unit, b.CreateAlignedLoad(type, address, element_alignment(operand)), operand);
-  return b.CreateMaskedLoad(type, address, element_alignment(operand), mask, llvm::Constant::getNullValue(type));
+  const llvm::Align alignment = element_alignment(operand_of(unit, access.operand));
+  if (!mask) return mark_invariant(unit, b.CreateAlignedLoad(type, address, alignment), access);
+  return b.CreateMaskedLoad(type, address, alignment, mask, llvm::Constant::getNullValue(type));
 }
 
 Value* load_gathered(Unit& unit, const Operand& operand, Value* addresses, Value* mask, Type* type) {
@@ -97,13 +109,13 @@ Value* emit_load_stored(Unit& unit, Scope& scope, const Access& access) {
   const auto affine = evaluate_affine(unit, scope, access.offset);
   const bool guard_varies = guard && lanes_of(guard) > 1;
   if (affine && affine->step.is(0) && !guard_varies)
-    return load_uniform(unit, operand, element_address(unit, access.operand, affine->base), guard, element);
+    return load_uniform(unit, access, element_address(unit, access.operand, affine->base), guard, element);
 
   Type* type = vector_of(element, scope.lanes);
   Value* mask = both(unit, scope.mask, guard, scope.lanes);
   if (mask) mask = splat(unit, mask, scope.lanes);
   if (affine && affine->step.is(1))
-    return load_contiguous(unit, operand, element_address(unit, access.operand, affine->base), mask, type);
+    return load_contiguous(unit, access, element_address(unit, access.operand, affine->base), mask, type);
   Value* offsets = affine ? spread(unit, *affine, scope.lanes)
                           : splat(unit, evaluate_index(unit, scope, access.offset), scope.lanes);
   return load_gathered(unit, operand, element_address(unit, access.operand, offsets), mask, type);
