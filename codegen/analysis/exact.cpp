@@ -9,8 +9,9 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMostSteps = 8;                          // from a value back to loads and literals
-constexpr std::int64_t kMost = std::int64_t{1} << 24;  // to which f32, in which real values are computed, counts
+constexpr int kMostSteps = 8;                               // from a value back to loads and literals
+constexpr std::int64_t kMost = std::int64_t{1} << 24;       // to which f32, in which real values are computed, counts
+constexpr std::int64_t kUnbounded = std::int64_t{1} << 62;  // of an integer as large as any real, or infinite
 
 using Range = IntegerRange;
 
@@ -26,6 +27,7 @@ std::optional<Range> range_of(DType dtype) {
   if (dtype == DType::bool_) return Range{0, 1};
   if (dtype == DType::i8) return Range{-128, 127};
   if (dtype == DType::u8) return Range{0, 255};
+  if (dtype == DType::i16) return Range{-32768, 32767};
   return {};
 }
 
@@ -76,7 +78,13 @@ std::optional<Range> range_of_map(const Kernel& kernel, const Instr& instr, int 
   if (instr.op == Op::sub) return as(instr.dtype, Range{a.low - b.high, a.high - b.low});
   if (instr.op == Op::right_shift && b.low == b.high && b.low >= 0 && b.low < 8)
     return Range{a.low >> b.low, a.high >> b.low};
-  return {};
+  if (instr.op == Op::minimum) return Range{std::min(a.low, b.low), std::min(a.high, b.high)};
+  if (instr.op == Op::maximum) return Range{std::max(a.low, b.low), std::max(a.high, b.high)};
+  const bool quotient = instr.op == Op::floor_div || instr.op == Op::mod;
+  if (!quotient || is_real(instr.dtype) || b.low != b.high || b.low < 1) return {};
+  const auto floor_div = [&](std::int64_t x) { return x < 0 ? -((-x + b.low - 1) / b.low) : x / b.low; };
+  if (instr.op == Op::floor_div) return Range{floor_div(a.low), floor_div(a.high)};
+  return a.low >= 0 ? Range{0, std::min(a.high, b.low - 1)} : Range{0, b.low - 1};
 }
 
 std::optional<Range> range_of(const Kernel& kernel, InstrId id, int steps) {
@@ -99,12 +107,42 @@ std::optional<Range> range_of(const Kernel& kernel, InstrId id, int steps) {
   return range && within(*range, -most_of(instr.dtype), most_of(instr.dtype)) ? range : std::nullopt;
 }
 
+// Of values that are integers, zeros of either sign, or NaN, all of which rounding leaves as they are.
+std::optional<Range> range_of_whole(const Kernel& kernel, InstrId id, int steps) {
+  using ir::Op;
+  if (const auto range = range_of(kernel, id, steps)) return range;
+  const Instr& instr = kernel.instr(id);
+  if (steps == 0 || !is_real(instr.dtype)) return {};
+  const auto arg = [&](std::size_t i) { return range_of_whole(kernel, instr.args[i], steps - 1); };
+  if (instr.kind == InstrKind::round) {
+    const std::optional<Range> range = arg(0);
+    return range && within(*range, -most_of(instr.dtype), most_of(instr.dtype)) ? range : std::nullopt;
+  }
+  if (instr.kind != InstrKind::map) return {};
+  if (instr.op == Op::round || instr.op == Op::floor || instr.op == Op::ceil || instr.op == Op::trunc)
+    return Range{-kUnbounded, kUnbounded};
+  if (instr.op == Op::neg) {
+    const auto a = arg(0);
+    return a ? std::optional(Range{-a->high, -a->low}) : std::nullopt;
+  }
+  if (instr.op != Op::minimum && instr.op != Op::maximum && instr.op != Op::clamp) return {};
+  std::optional<Range> range = arg(0);
+  for (std::size_t i = 1; range && i < instr.args.size(); ++i) {
+    const auto bound = arg(i);
+    if (!bound) return {};
+    const bool least = instr.op == Op::minimum || i == 2;
+    const auto limited = [&](std::int64_t a, std::int64_t b) { return least ? std::min(a, b) : std::max(a, b); };
+    range = Range{limited(range->low, bound->low), limited(range->high, bound->high)};
+  }
+  return range;
+}
+
 }  // namespace
 
 std::optional<IntegerRange> integer_range(const Kernel& kernel, InstrId id) { return range_of(kernel, id, kMostSteps); }
 
 bool is_exact_in(const Kernel& kernel, InstrId id, DType dtype) {
-  const std::optional<Range> range = integer_range(kernel, id);
+  const std::optional<Range> range = range_of_whole(kernel, id, kMostSteps);
   return range && within(*range, -most_of(dtype), most_of(dtype));
 }
 

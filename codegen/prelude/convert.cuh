@@ -95,9 +95,29 @@ __device__ __forceinline__ float i64_to_f32_odd(i64 x) {
 }
 
 //@ saturate
-// A real as integer: truncated, limited to the range, NaN = 0.
+// A real as integer: truncated, limited to the range, NaN = 0. From f32 to 32 bits or fewer that is one instruction; those
+// from f64 and to i64 make something else of NaN.
 template <class I, class F>
 __device__ __forceinline__ I saturate(F x) {
+#ifdef __CUDA_ARCH__
+  constexpr bool has_sign = (I)-1 < (I)0;
+  if constexpr (sizeof(F) == 4 && sizeof(I) <= 4) {
+    int y;
+    if constexpr (sizeof(I) == 4) y = __float2int_rz(x);
+    else if constexpr (sizeof(I) == 2) asm("cvt.rzi.s16.f32 %0, %1;" : "=r"(y) : "f"(x));
+    else if constexpr (has_sign) asm("cvt.rzi.s8.f32 %0, %1;" : "=r"(y) : "f"(x));
+    else asm("cvt.rzi.u8.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return (I)y;
+  } else if constexpr (sizeof(I) == 8) {
+    const i64 y = sizeof(F) == 4 ? __float2ll_rz((float)x) : __double2ll_rz(x);
+    return x == x ? y : 0;
+  } else {
+    constexpr int bits = 8 * (int)sizeof(I) - (has_sign ? 1 : 0);
+    constexpr int greatest = (int)(~0u >> (32 - bits)), least = has_sign ? -greatest - 1 : 0;
+    const int y = __double2int_rz(x);
+    return (I)(x == x ? min(max(y, least), greatest) : 0);
+  }
+#else
   constexpr bool has_sign = (I)-1 < (I)0;
   constexpr I greatest = (I)(~0ull >> (64 - 8 * (int)sizeof(I) + (has_sign ? 1 : 0)));
   constexpr I least = has_sign ? (I)(-greatest - 1) : (I)0;
@@ -105,6 +125,7 @@ __device__ __forceinline__ I saturate(F x) {
   if (x >= (F)greatest + 1) return greatest;
   if (x <= (F)least) return least;
   return (I)x;
+#endif
 }
 
 //@ bit_cast

@@ -83,6 +83,22 @@ __device__ __forceinline__ auto floor_mod(A a, B b) {
   return rest != 0 && (rest < 0) != (y < 0) ? (C)(rest + y) : rest;
 }
 
+//@ small_floor_div
+// By a positive literal, of an integer that is at least -plus, a multiple of it. The quotient of their sum is a product,
+// whose upper bits it is (codegen/analysis/small_quotient.h).
+template <int divisor, int plus, u32 multiple, int shift>
+__device__ __forceinline__ int small_floor_div(int x) {
+  return (int)((u32)(x + plus) * multiple >> shift) - plus / divisor;
+}
+
+//@ small_floor_mod
+// The remainder of the same.
+template <int divisor, int plus, u32 multiple, int shift>
+__device__ __forceinline__ int small_floor_mod(int x) {
+  const u32 sum = (u32)(x + plus);
+  return (int)(sum - (sum * multiple >> shift) * (u32)divisor);
+}
+
 //@ power
 __device__ __forceinline__ float power(float a, float b) { return pow(a, b); }
 __device__ __forceinline__ double power(double a, double b) { return pow(a, b); }

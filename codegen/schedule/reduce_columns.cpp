@@ -113,6 +113,22 @@ ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, 
   return schedule;
 }
 
+// Of short columns whose results are wider than what is reduced: as many as a thread stores in two accesses of 16
+// bytes. More lie apart from what the other threads of a warp store (counts of 2 bytes each, as i64: 0.18 of a copy in
+// vectors of 16 on an H200).
+int vector_of_results(const Kernel& kernel, const RowShape& shape, int vector) {
+  constexpr std::int64_t kStored = 32, kFew = 4;  // bytes of a thread; how much less is stored than read
+  std::int64_t read = 0, stored = 0, widest = 1;
+  for (const Instr* load : row_streams(kernel)) read += element_bytes(kernel, load->access) * shape.length;
+  for (const Store& store : kernel.stores) {
+    const std::int64_t bytes = element_bytes(kernel, store.access);
+    stored += bytes;
+    widest = std::max(widest, bytes);
+  }
+  if (kFew * stored <= read) return vector;
+  return static_cast<int>(std::min<std::int64_t>(vector, std::max<std::int64_t>(1, kStored / widest)));
+}
+
 // 16 bytes of the widest column operand along the kept axis, and the rest of the block along the reduced ones.
 ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const RowShape& shape) {
   ReduceSchedule schedule;
@@ -126,6 +142,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   for (const Instr* load : row_loads(kernel))
     usable = std::max(usable, vector_width(load->access, inner,
                                            power_of_two_divisor(extent, schedule.vector, kernel.symbols), kernel));
+  if (!stores_elements(kernel)) usable = vector_of_results(kernel, shape, usable);
   schedule.vector = usable;
   const SharedSweeps shared = columns_share(kernel, target, shape);
   schedule.cache.streaming_loads =

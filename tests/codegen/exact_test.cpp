@@ -26,6 +26,15 @@ TEST(Exact, IntegersOfEightBits) {
   EXPECT_TRUE(rounds("x: f32[4096]) { y = exp(cast(cast(x, dtype=bf16), dtype=f32))"));
 }
 
+// Quantized: NaN stays NaN, and what was limited has few bits.
+TEST(Exact, WhatIsRoundedToAnIntegerAndLimited) {
+  EXPECT_FALSE(rounds("x: bf16[4096]) { y = cast(clamp(round(x), -127, 127), dtype=i8)"));
+  EXPECT_FALSE(rounds("x: bf16[4096]) { y = cast(maximum(minimum(neg(floor(x)), 256), 0), dtype=u8)"));
+  EXPECT_TRUE(rounds("x: bf16[4096]) { y = cast(clamp(round(mul(x, 3.0)), -257, 257), dtype=i16)"));
+  EXPECT_TRUE(rounds("x: bf16[4096]) { y = cast(clamp(mul(x, 3.0), -127, 127), dtype=i8)"));
+  EXPECT_TRUE(rounds("x: bf16[4096]) { y = cast(clamp(round(mul(x, 3.0)), -0.5, 127), dtype=i8)"));
+}
+
 // A product takes its operands as they are stored: rounded, where that matters.
 bool rounds_weights(const std::string& weights) {
   return rounds("x: bf16[1, 4096], q: u8[64, 4096]) { y = linear(x, " + weights + ", dtype=f32)");

@@ -323,6 +323,14 @@ TEST(ReduceSchedule, OneSweepOverMuchIsStreamed) {
             std::string::npos);
 }
 
+// Of two bytes a count of eight is stored: threads store 32 bytes side by side. Of many it makes no difference.
+TEST(ReduceSchedule, ShortColumnsHaveVectorsOfTheirResults) {
+  EXPECT_TRUE(chosen("x: u8[918, 2, 8192]) { y = sum(cast(equal(x, 3), dtype=i64), axis=1)").find(" vector=4 ") !=
+              std::string::npos);
+  EXPECT_TRUE(chosen("x: u8[64, 512, 8192]) { y = sum(cast(equal(x, 3), dtype=i64), axis=1)").find(" vector=16 ") !=
+              std::string::npos);
+}
+
 TEST(ReduceSchedule, RowsAndColumnsWithoutElementsHaveOne) {
   const Target target = test::cuda_target_for("sm_90a");
   for (const char* text :

@@ -12,6 +12,7 @@
 #include "codegen/analysis/draws.h"
 #include "codegen/analysis/exact.h"
 #include "codegen/analysis/rounds.h"
+#include "codegen/analysis/small_quotient.h"
 #include "codegen/emit/cuda/text/spell.h"
 #include "codegen/emit/cuda/text/writer.h"
 #include "codegen/kernel/uses.h"
@@ -95,6 +96,16 @@ std::optional<std::string> quotient_by_constant(const Kernel& kernel, const Inst
   const bool power_of_two = std::abs(std::frexp(*reciprocal, &exponent)) == 0.5;
   if (instr.narrow || power_of_two) return fmt::format("{} * {}", dividend, inverse);
   return fmt::format("divide_by({}, {}, {})", dividend, value_name(kernel, instr.args[1]), inverse);
+}
+
+// A quotient or remainder of small integers by a literal, without the steps that a sign takes.
+std::optional<std::string> quotient_of_small_integers(const Kernel& kernel, const Instr& instr) {
+  if (is_own_remainder(kernel, instr)) return value_name(kernel, instr.args[0]);
+  const auto quotient = small_quotient(kernel, instr);
+  if (!quotient) return std::nullopt;
+  return fmt::format("small_{}<{}, {}, {}u, {}>({})", instr.op == ir::Op::mod ? "floor_mod" : "floor_div",
+                     quotient->divisor, quotient->plus, quotient->multiple, quotient->shift,
+                     value_name(kernel, instr.args[0]));
 }
 
 // A quotient that has 16 bits in the end. What f16 holds, and what it makes of smaller and larger divisors, has a
@@ -219,6 +230,7 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
         return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       if (instr.composed == Composed::none)
         if (const auto quotient = quotient_of_16_bits(kernel, instr)) return *quotient;
+      if (const auto quotient = quotient_of_small_integers(kernel, instr)) return *quotient;
       return map_expression(kernel, instr);
     case InstrKind::round:
       if (is_exact_in(kernel, instr.args[0], instr.dtype)) return value_name(kernel, instr.args[0]);
