@@ -7,9 +7,15 @@ template <class T, int N>
 struct byte_vector {
   u32 word[N / 4];
   __device__ __forceinline__ T operator[](int j) const { return (T)(word[j / 4] >> j % 4 * 8); }
+  __device__ __forceinline__ byte_vector& operator=(const pack<T, N>& x) {
+    memcpy(word, x.element, N);
+    return *this;
+  }
 };
 
 //@ to_bytes
+template <class T, int N>
+__device__ __forceinline__ byte_vector<T, N> to_bytes(const byte_vector<T, N>& x) { return x; }
 template <class T, int N>
 __device__ __forceinline__ byte_vector<T, N> to_bytes(const pack<T, N>& x) {
   byte_vector<T, N> y;
@@ -99,6 +105,80 @@ __device__ __forceinline__ To bytes_choose(const A& a, const B& b) {
   }
   return y;
 }
+
+//@ sum_of_bytes
+// Of a whole vector, as many as a product of four in an instruction adds.
+__device__ __forceinline__ int add_four_bytes(u32 word, int sum, u8) {
+#ifdef __CUDA_ARCH__
+  return (int)__dp4a(word, 0x01010101u, (u32)sum);
+#else
+  for (int j = 0; j < 4; ++j) sum += (u8)(word >> 8 * j);
+  return sum;
+#endif
+}
+__device__ __forceinline__ int add_four_bytes(u32 word, int sum, i8) {
+#ifdef __CUDA_ARCH__
+  return __dp4a((int)word, 0x01010101, sum);
+#else
+  for (int j = 0; j < 4; ++j) sum += (i8)(word >> 8 * j);
+  return sum;
+#endif
+}
+template <template <class, int> class Vector, class T, int N>
+__device__ __forceinline__ int sum_of_bytes(const Vector<T, N>& x) {
+  int sum = 0;
+#pragma unroll
+  for (int i = 0; i < N / 4; ++i) sum = add_four_bytes(byte_word(x, i), sum, T{});
+  return sum;
+}
+
+//@ extreme_byte
+// The greatest or least of a whole vector. Two halves of a word are compared at once, of which the upper byte decides:
+// once as they are, once moved up by a byte. Before sm_90 that takes several instructions, and bytes go one by one.
+template <bool greatest>
+__device__ __forceinline__ u32 extreme_of_halves(u32 a, u32 b, bool has_sign) {
+#if __CUDA_ARCH__ >= 900
+  return greatest ? (has_sign ? __vmaxs2(a, b) : __vmaxu2(a, b)) : (has_sign ? __vmins2(a, b) : __vminu2(a, b));
+#else
+  u32 y = 0;
+  for (int shift = 0; shift < 32; shift += 16) {
+    const int p = has_sign ? (short)(a >> shift) : (int)(a >> shift & 0xffff);
+    const int q = has_sign ? (short)(b >> shift) : (int)(b >> shift & 0xffff);
+    y |= ((p > q) == greatest ? a : b) & 0xffffu << shift;
+  }
+  return y;
+#endif
+}
+template <bool greatest, template <class, int> class Vector, class T, int N>
+__device__ __forceinline__ T extreme_byte(const Vector<T, N>& x) {
+  constexpr bool has_sign = (T)-1 < (T)0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+  T y = (T)byte_word(x, 0);
+#pragma unroll
+  for (int j = 1; j < N; ++j) {
+    const T element = (T)(byte_word(x, j / 4) >> j % 4 * 8);
+    y = (element > y) == greatest ? element : y;
+  }
+  return y;
+#else
+  u32 upper = byte_word(x, 0), lower = upper << 8;
+#pragma unroll
+  for (int i = 1; i < N / 4; ++i) {
+    upper = extreme_of_halves<greatest>(upper, byte_word(x, i), has_sign);
+    lower = extreme_of_halves<greatest>(lower, byte_word(x, i) << 8, has_sign);
+  }
+  const u32 both = extreme_of_halves<greatest>(upper, lower, has_sign);
+  const T first = (T)(both >> 8), second = (T)(both >> 24);
+  return (first > second) == greatest ? first : second;
+#endif
+}
+
+//@ greatest_byte
+template <template <class, int> class Vector, class T, int N>
+__device__ __forceinline__ T greatest_byte(const Vector<T, N>& x) { return extreme_byte<true>(x); }
+//@ least_byte
+template <template <class, int> class Vector, class T, int N>
+__device__ __forceinline__ T least_byte(const Vector<T, N>& x) { return extreme_byte<false>(x); }
 
 //@ byte_to_f32
 // Byte j of a word, plus an integer: one permutation takes it out and makes it the low bits of 2^23, which is

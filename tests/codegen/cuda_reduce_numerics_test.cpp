@@ -4,6 +4,7 @@
 #include "codegen/schedule/schedule.h"
 #include "ir/ops/op.h"
 #include "tests/codegen/cuda_numerics.h"
+#include "tests/codegen/text_checks.h"
 
 namespace tenon::codegen {
 namespace {
@@ -23,6 +24,26 @@ TEST(CudaReduceNumerics, ReductionsByABlock) {
     const CudaKernel run = expect_right(all_reductions(dtype, "[rows, 5001]", ", axis=1"), {{"rows", 2}});
     EXPECT_EQ(schedule_of(run).team.mapping, RowMapping::block);
   }
+}
+
+// Sums, greatest and least of bytes, as they are and as others, held and read again: four at a time.
+TEST(CudaReduceNumerics, BytesAreReducedInWords) {
+  for (const char* dtype : {"u8", "i8"})
+    for (const char* shape : {"[5, 48]", "[3, 400]", "[2, 5001]", "[1, 20000]"}) {
+      const CudaKernel run = expect_right(fmt::format(R"(graph g(x: {}{}) {{
+        m = max(x, axis=1, keepdims=true)
+        s = sum(cast(x, dtype=f32), axis=1)
+        n = sum(cast(x, dtype=i64), axis=1)
+        a = mean(cast(x, dtype=bf16), axis=1)
+        d = sum(cast(sub(m, x), dtype=i32), axis=1)
+        return m, min(x, axis=1), s, n, a, d
+      }})",
+                                                      dtype, shape));
+      test::expect_lines(run.source.text, {"sum_of_bytes("});
+      EXPECT_NE(run.source.text.find("greatest_byte("), std::string::npos) << run.source.text;
+      EXPECT_NE(run.source.text.find("least_byte("), std::string::npos) << run.source.text;
+      if (shape == std::string("[3, 400]")) test::expect_compiles_everywhere(run.source);
+    }
 }
 
 TEST(CudaReduceNumerics, ReductionsByAThread) {

@@ -23,8 +23,6 @@ using ir::Op;
 constexpr std::int64_t kMostAdded = 1 << 21;  // to a byte in the mantissa of 2^23
 constexpr int kWidest = 32;                   // points of a vector, a bit each
 
-bool is_byte(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
-
 bool is_shift(Op op) { return op == Op::left_shift || op == Op::right_shift; }
 
 // The prelude's function of two bytes, or null.
@@ -40,6 +38,8 @@ const char* function_of(Op op) {
 }
 
 }  // namespace
+
+bool is_byte(DType dtype) { return dtype == DType::i8 || dtype == DType::u8; }
 
 std::string bytes_type(DType dtype, int count) {
   return fmt::format("byte_vector<{}, {}>", storage_type(dtype), count);
@@ -211,6 +211,22 @@ std::string ByteVectors::expression(InstrId id) const {
     return fmt::format("bytes_right<{}, {}, {}>({})", type(id), *literal(instr.args[1]), instr.dtype == DType::i8,
                        first);
   return fmt::format("{}<{}>({}, {})", function_of(instr.op), type(id), first, operand(instr.args[1]));
+}
+
+std::optional<ByteVectors::Fold> ByteVectors::fold(InstrId reduce) const {
+  const Instr& instr = kernel_.instr(reduce);
+  const InstrId arg = instr.args[0];
+  if (instr.op == Op::max || instr.op == Op::min) {
+    if (!has_bytes(arg)) return std::nullopt;
+    return Fold{instr.op == Op::max ? "greatest_byte" : "least_byte", arg};
+  }
+  if (instr.op != Op::sum) return std::nullopt;
+  const Instr& summand = kernel_.instr(arg);
+  const bool cast = summand.kind == InstrKind::map && summand.op == Op::cast && contains(points_.instrs, arg);
+  const InstrId bytes = has_bytes(arg) ? arg : cast ? summand.args[0] : -1;
+  if (bytes < 0 || !has_bytes(bytes)) return std::nullopt;
+  const bool exact = !is_real(summand.dtype) ? true : is_exact_in(kernel_, bytes, summand.dtype);
+  return exact && instr.dtype != DType::bool_ ? std::optional(Fold{"sum_of_bytes", bytes}) : std::nullopt;
 }
 
 std::optional<ExactBytes> ByteVectors::exact(InstrId id) const {

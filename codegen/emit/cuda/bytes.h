@@ -13,6 +13,8 @@
 
 namespace tenon::codegen::cuda {
 
+/// Whether it is an integer of 8 bits.
+bool is_byte(DType dtype);
 /// "byte_vector<u8, 8>"
 std::string bytes_type(DType dtype, int count);
 
@@ -43,6 +45,14 @@ class ByteVectors {
   std::string name(InstrId id) const;
   /// "bytes_and<byte_vector<u8, 8>>(s4, 0xf0f0f0fu)": of a map.
   std::string expression(InstrId id) const;
+
+  /// Of a reduction over the points: "sum_of_bytes" of the vector that they add up to, say, or "greatest_byte".
+  struct Fold {
+    const char* function = nullptr;
+    InstrId bytes = -1;
+  };
+  /// Nothing where the reduction takes its points one by one.
+  std::optional<Fold> fold(InstrId reduce) const;
 
   /// What a real value is made of, where every step to it is exact.
   std::optional<ExactBytes> exact(InstrId id) const;

@@ -24,6 +24,7 @@ class PointsEmitter {
     const Packed& packed = points.packed;
     if (packed.value >= 0 && vector() > 1 && packed.type == storage_type(packed.dtype))
       pairs_ = bytes_.pairs(packed.value, packed.dtype);
+    find_folds();
     find_wanted();
     computed_ = instrs_;
     std::erase_if(computed_, [&](InstrId id) { return contains(points.registers.held, id); });
@@ -49,10 +50,21 @@ class PointsEmitter {
   std::vector<InstrId> roots() const {
     std::vector<InstrId> roots = points_.registers.saved;
     for (const InstrId id : roots_of(kernel_, points_.stores)) roots.push_back(id);
-    for (const auto* reduces : {&points_.accumulators.reduces, &points_.accumulators.outer})
+    for (const auto* reduces : {&by_points_, &points_.accumulators.outer})
       for (const InstrId id : *reduces) roots.push_back(kernel_.instr(id).args[0]);
     if (points_.packed.value >= 0 && !pairs_) roots.push_back(points_.packed.value);
     return roots;
+  }
+
+  // Reductions of whole vectors of bytes, and the others.
+  void find_folds() {
+    for (const InstrId id : points_.accumulators.reduces) {
+      const bool whole = vector() > 1 && !points_.accumulators.across_rows;
+      if (const auto fold = whole ? bytes_.fold(id) : std::nullopt)
+        folds_.emplace_back(id, *fold);
+      else
+        by_points_.push_back(id);
+    }
   }
 
   // What the run has to define. Bytes in words leave nobody who asks for single ones, or for the steps by which they
@@ -65,6 +77,10 @@ class PointsEmitter {
     if (pairs_) {
       asked.insert(asked.end(), pairs_->vectors.begin(), pairs_->vectors.end());
       passed.push_back(points_.packed.value);
+    }
+    for (const auto& [reduce, fold] : folds_) {
+      asked.push_back(fold.bytes);
+      passed.push_back(kernel_.instr(reduce).args[0]);
     }
     for (std::size_t i = instrs_.size(); i-- > 0;) {
       const InstrId id = instrs_[i];
@@ -110,6 +126,10 @@ class PointsEmitter {
     }
     declare_packed();
     if (has_loop()) emit_loop();
+    for (const auto& [reduce, fold] : folds_)
+      out_.line(combine_statement(
+          kernel_, reduce, fmt::format("a{}", reduce),
+          fmt::format("({}){}({})", value_type(kernel_.instr(reduce).dtype), fold.function, bytes_.name(fold.bytes))));
     for (int index : points_.stores)
       if (const int width = store_width(index); width != 0) emit_vector_store(index, width);
   }
@@ -277,7 +297,7 @@ class PointsEmitter {
 
   // Whether anything is done point by point.
   bool has_loop() const {
-    return !points_.stores.empty() || !points_.registers.saved.empty() || !points_.accumulators.reduces.empty() ||
+    return !points_.stores.empty() || !points_.registers.saved.empty() || !by_points_.empty() ||
            !points_.accumulators.outer.empty() || (points_.packed.value >= 0 && !pairs_);
   }
 
@@ -357,7 +377,7 @@ class PointsEmitter {
   void accumulate(const std::string& j) {
     const Accumulators& to = points_.accumulators;
     const std::string subscript = fmt::format("[{}]", j);
-    for (InstrId reduce : to.reduces)
+    for (InstrId reduce : by_points_)
       out_.line(to.across_rows
                     ? accumulate_statement(kernel_, reduce, to.position, to.in_order, subscript)
                     : accumulate_statement(kernel_, reduce, to.position + (vector() > 1 ? " + j" : ""), to.in_order));
@@ -425,11 +445,13 @@ class PointsEmitter {
   const Names names_ = names_of(kernel_);
   std::vector<InstrId> vectors_;  // values that are there as vectors
   ByteVectors bytes_;
-  std::optional<ByteVectors::Pairs> pairs_;   // the value that is gathered, where it is made of bytes
-  std::vector<InstrId> instrs_;               // what is wanted of the run
-  std::vector<InstrId> elements_;             // what is asked for point by point
-  std::vector<InstrId> computed_;             // what is not held
-  std::map<std::string, std::string> known_;  // the name of what is loaded
+  std::vector<std::pair<InstrId, ByteVectors::Fold>> folds_;  // of accumulators
+  std::vector<InstrId> by_points_;                            // the other accumulators
+  std::optional<ByteVectors::Pairs> pairs_;                   // the value that is gathered, where it is made of bytes
+  std::vector<InstrId> instrs_;                               // what is wanted of the run
+  std::vector<InstrId> elements_;                             // what is asked for point by point
+  std::vector<InstrId> computed_;                             // what is not held
+  std::map<std::string, std::string> known_;                  // the name of what is loaded
 };
 
 }  // namespace

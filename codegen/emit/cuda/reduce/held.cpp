@@ -3,6 +3,7 @@
 
 #include "codegen/analysis/rows_ring.h"
 #include "codegen/analysis/shared_rows.h"
+#include "codegen/emit/cuda/bytes.h"
 #include "codegen/emit/cuda/reduce/emitter.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
@@ -45,7 +46,12 @@ void ReduceEmitter::emit_edge_loads() {
 
 void ReduceEmitter::declare(InstrId id, const std::string& name) {
   const std::string type = held_type(kernel_, id);
-  out_.line(fmt::format("pack<{}, {}> {}{}[{}];", type, schedule_.vector, name, id, walk_.chunks()));
+  // Bytes as the words that they are loaded in, where they are.
+  const Instr& instr = kernel_.instr(id);
+  const bool words = instr.kind == InstrKind::load && is_byte(stored_dtype(kernel_, instr.access)) &&
+                     schedule_.vector % 4 == 0 && width_of(kernel_, instr.access, lanes_) != 0;
+  out_.line(fmt::format("{}<{}, {}> {}{}[{}];", words ? "byte_vector" : "pack", type, schedule_.vector, name, id,
+                        walk_.chunks()));
   if (peeled_ != nullptr && kernel_.instr(id).kind != InstrKind::load)
     out_.line(fmt::format("pack<{}, 1> e{};", type, id));
 }

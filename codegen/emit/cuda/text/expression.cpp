@@ -282,6 +282,14 @@ std::string conditional_store(const Kernel& kernel, const Store& store, const Na
 
 Combination combination(const Kernel& kernel, InstrId reduce) { return combination_of(kernel, kernel.instr(reduce)); }
 
+std::string combine_statement(const Kernel& kernel, InstrId id, const std::string& accumulator,
+                              const std::string& value) {
+  const Instr& reduce = kernel.instr(id);
+  const std::string_view meaning = ir::text_for(ir::info(reduce.op), kernel.instr(reduce.args[0]).dtype).meaning;
+  const std::string text = substitute(meaning, {accumulator, value});
+  return fmt::format("{} = {};", accumulator, is_sum(reduce.op) ? opaque_byte(text, reduce.dtype) : text);
+}
+
 std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::string& position, bool in_order,
                                  const std::string& subscript) {
   const Instr& reduce = kernel.instr(id);
@@ -294,9 +302,7 @@ std::string accumulate_statement(const Kernel& kernel, InstrId id, const std::st
   if (how.is_arg)
     return fmt::format("{0} = {1}({0}, {2}{{{3}, {4}}});", accumulator, largest ? "first_max" : "first_min", how.type,
                        value, position);
-  const std::string_view meaning = ir::text_for(ir::info(reduce.op), kernel.instr(reduce.args[0]).dtype).meaning;
-  const std::string text = substitute(meaning, {accumulator, value});
-  return fmt::format("{} = {};", accumulator, is_sum(reduce.op) ? opaque_byte(text, reduce.dtype) : text);
+  return combine_statement(kernel, id, accumulator, value);
 }
 
 }  // namespace tenon::codegen::cuda

@@ -55,6 +55,9 @@ struct Combination {
   std::string typed_identity() const { return type + (is_arg ? identity : "(" + identity + ")"); }
 };
 Combination combination(const Kernel& kernel, InstrId reduce);
+/// "a7 = a7 + v6;" of an accumulator, which is no index, and a value.
+std::string combine_statement(const Kernel& kernel, InstrId reduce, const std::string& accumulator,
+                              const std::string& value);
 /// "a7 = a7 + v6;"; `position` is the element's row-major index in the row, `in_order` where it is beyond those of the
 /// thread's elements so far; `subscript` stands behind the accumulator.
 std::string accumulate_statement(const Kernel& kernel, InstrId reduce, const std::string& position, bool in_order,
