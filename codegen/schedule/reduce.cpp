@@ -24,6 +24,7 @@ constexpr int kBytesInFlight = 128;  // per thread: 64 KB and more on an SM, twi
 constexpr int kRegisterBytes = 4;    // what an element alone takes, however narrow
 constexpr int kMostUnrolled = 16;
 constexpr std::int64_t kShortestPeeled = 256;
+constexpr std::int64_t kShortestPeeledBytes = 1024;  // where vectors of eight divide the rows
 constexpr int kThreadsOfWindows = 256;       // of a block whose threads have short rows alone
 constexpr std::int64_t kLargestRow = 32768;  // beyond it by one of all threads, where it is read again
 constexpr int kMostThreadsRereading = 1024;
@@ -42,6 +43,8 @@ void choose_vector(ReduceSchedule& schedule, const Kernel& kernel, const RowShap
   for (const Instr* load : row_loads(kernel))
     if (vector_width(load->access, inner, vector, kernel) > 1) schedule.vector = vector;
   if (schedule.vector == most || shape.length < kShortestPeeled || peel_reference(kernel) == nullptr) return;
+  // Short rows of bytes rather in whole vectors of eight: a peeled one takes a warp, of which each lane has little.
+  if (widest_of(kernel) == 1 && 2 * schedule.vector == most && shape.length < kShortestPeeledBytes) return;
   schedule.vector = most;
   schedule.peeled = true;
 }

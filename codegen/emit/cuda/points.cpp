@@ -126,10 +126,13 @@ class PointsEmitter {
     }
     declare_packed();
     if (has_loop()) emit_loop();
-    for (const auto& [reduce, fold] : folds_)
-      out_.line(combine_statement(
-          kernel_, reduce, fmt::format("a{}", reduce),
-          fmt::format("({}){}({})", value_type(kernel_.instr(reduce).dtype), fold.function, bytes_.name(fold.bytes))));
+    for (const auto& [reduce, fold] : folds_) {
+      const std::string value = fmt::format("{}({})", fold.function, bytes_.name(fold.bytes));
+      const Instr& instr = kernel_.instr(reduce);
+      out_.line(
+          combine_statement(kernel_, reduce, fmt::format("a{}", reduce),
+                            instr.op == ir::Op::sum ? fmt::format("({}){}", value_type(instr.dtype), value) : value));
+    }
     for (int index : points_.stores)
       if (const int width = store_width(index); width != 0) emit_vector_store(index, width);
   }
