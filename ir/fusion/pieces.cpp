@@ -33,11 +33,9 @@ struct Pieces {
   std::int64_t cut = -1, whole = 0;  // that long axis, of which so many elements are whole pieces
 };
 
-// Whether columns, so many bytes of a row, leave threads without any, or no vector divides them.
-bool are_few(double row) {
-  constexpr double kColumns = 64;
-  return row < kColumns || (row < kShortPiece && std::fmod(row, kVector) != 0);
-}
+// Whether columns are so few bytes of a row that no vector divides. Of those that one does threads take row after row,
+// which lie one behind the other.
+bool are_few(double row) { return row < kShortPiece && std::fmod(row, kVector) != 0; }
 
 class PiecesFirst {
  public:
