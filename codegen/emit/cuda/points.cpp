@@ -10,6 +10,7 @@
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/emit/cuda/bytes.h"
+#include "codegen/emit/cuda/run_values.h"
 #include "codegen/emit/cuda/text/definitions.h"
 #include "codegen/emit/cuda/text/expression.h"
 #include "codegen/emit/cuda/text/spell.h"
@@ -150,6 +151,11 @@ class PointsEmitter {
       return;
     }
     if (bytes_.form(id) != nullptr && !contains(elements_, id)) return;
+    if (runs_.has(id)) {
+      if (runs_.is_taken(id))
+        out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, runs_.at(id, j)), comment(instr));
+      return;
+    }
     if (contains(vectors_, id))
       out_.line(fmt::format("const {} v{} = {};", value_type(instr.dtype), id, vector_element(id, j)), comment(instr));
     else if (const auto sum = bytes_.exact(id))
@@ -309,9 +315,14 @@ class PointsEmitter {
       if (store_width(index) != 0)
         out_.line(
             fmt::format("{} y{};", pack_type(stored_dtype(kernel_, store_at(kernel_, index).access), vector()), index));
+    find_runs();
+    runs_.define(out_);
     out_.unrolled("j", vector());
-    const Names names =
-        points_.lanes.flat && !points_.lanes.in_row ? emit_advance() : at_point(names_, points_.lanes.axis, "j");
+    const bool crosses_rows = points_.lanes.flat && !points_.lanes.in_row;
+    // Point j on the axes: "const int past_i1 = (i1 + j) >= 100;", how many rows it is further, and "const int j_i1 =
+    // i1 + j - past_i1 * 100;", which are its coordinates from then on.
+    const Names names = crosses_rows ? advance(out_, kernel_, kernel_.axes.size() - 1, "j", vector() - 1, "j_")
+                                     : at_point(names_, points_.lanes.axis, "j");
     for (InstrId id : instrs_)
       if (varies(id)) define_at("j", id, names);
     save("j");
@@ -327,29 +338,14 @@ class PointsEmitter {
     out_.close();
   }
 
-  // Point j of a flat vector on the axes: "const int past_i1 = (i1 + j) >= 100;", how many rows it is further, and
-  // "const int j_i1 = i1 + j - past_i1 * 100;", which are its coordinates from then on.
-  Names emit_advance() {
-    Names names = names_;
-    const std::string type = index_type(kernel_);
-    std::string step = "j";
-    std::int64_t furthest = vector() - 1;  // of the steps
-    for (std::size_t axis = kernel_.axes.size(); axis-- > 0;) {
-      const std::string name = names.axes[axis], sum = fmt::format("({} + {})", name, step);
-      names.axes[axis] = "j_" + name;
-      if (axis == 0) {
-        out_.line(fmt::format("const {} j_{} = {};", type, name, sum));
-        break;
-      }
-      const Dim& extent = kernel_.axes[axis].extent;
-      const std::string size = parenthesized(dim_text(extent, names));
-      const bool once = extent.bounds(kernel_.symbols).min >= furthest;
-      out_.line(fmt::format("const {} past_{} = {} {} {};", type, name, sum, once ? ">=" : "/", size));
-      out_.line(fmt::format("const {0} j_{1} = {2} - past_{1} * {3};", type, name, sum, size));
-      step = "past_" + name;
-      if (once) furthest = 1;
-    }
-    return names;
+  // What is computed at each point, of which the runs of a flat vector have some.
+  void find_runs() {
+    std::vector<InstrId> at_points;
+    for (const InstrId id : instrs_)
+      if (varies(id) && !contains(vectors_, id) && bytes_.form(id) == nullptr && !bytes_.exact(id) &&
+          stretch_element(id, "j").empty())
+        at_points.push_back(id);
+    runs_ = RunValues(kernel_, points_.lanes, at_points, roots());
   }
 
   // Values of this run that later ones hold. A rounded one is encoded as its store does it, so that one conversion does
@@ -450,11 +446,12 @@ class PointsEmitter {
   ByteVectors bytes_;
   std::vector<std::pair<InstrId, ByteVectors::Fold>> folds_;  // of accumulators
   std::vector<InstrId> by_points_;                            // the other accumulators
-  std::optional<ByteVectors::Pairs> pairs_;                   // the value that is gathered, where it is made of bytes
-  std::vector<InstrId> instrs_;                               // what is wanted of the run
-  std::vector<InstrId> elements_;                             // what is asked for point by point
-  std::vector<InstrId> computed_;                             // what is not held
-  std::map<std::string, std::string> known_;                  // the name of what is loaded
+  RunValues runs_;
+  std::optional<ByteVectors::Pairs> pairs_;   // the value that is gathered, where it is made of bytes
+  std::vector<InstrId> instrs_;               // what is wanted of the run
+  std::vector<InstrId> elements_;             // what is asked for point by point
+  std::vector<InstrId> computed_;             // what is not held
+  std::map<std::string, std::string> known_;  // the name of what is loaded
 };
 
 }  // namespace
