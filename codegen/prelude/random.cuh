@@ -18,14 +18,27 @@ struct philox_keys {
   }
 };
 
+//@ wide_product
+// Of what is known to have 32 bits: of a factor above 2^31 the compiler makes a product of 64 bits, and adds its upper
+// half, which is 0.
+__device__ __forceinline__ u64 wide_product(u32 a, u32 b) {
+#ifdef __CUDA_ARCH__
+  u64 y;
+  asm("mul.wide.u32 %0, %1, %2;" : "=l"(y) : "r"(a), "r"(b));
+  return y;
+#else
+  return (u64)a * b;
+#endif
+}
+
 //@ philox
 template <class Block>
 __device__ __forceinline__ philox_block philox(const philox_keys& keys, i64 stream, Block block) {
   u32 c0 = (u32)block, c1 = (u32)((u64)block >> 32), c2 = (u32)stream, c3 = (u32)((u64)stream >> 32);
 #pragma unroll
   for (int i = 0; i < 10; ++i) {
-    const u64 product0 = (u64)0xD2511F53u * c0;
-    const u64 product1 = (u64)0xCD9E8D57u * c2;
+    const u64 product0 = wide_product(c0, 0xD2511F53u);
+    const u64 product1 = wide_product(c2, 0xCD9E8D57u);
     c0 = (u32)(product1 >> 32) ^ c1 ^ keys.round[i][0];
     c1 = (u32)product1;
     c2 = (u32)(product0 >> 32) ^ c3 ^ keys.round[i][1];
