@@ -24,10 +24,12 @@ Value* bytes_to(Unit& unit, Value* address, std::int64_t alignment) {
   return b.CreateAnd(b.CreateNeg(b.CreatePtrToInt(address, b.getInt64Ty())), constant(unit, alignment - 1));
 }
 
-// How many elements come before the first aligned vector, and whether all streamed stores are aligned from there on.
+// How many elements come before the first whole line, and whether all streamed stores begin one there. A line of which
+// a part goes around the caches and a part through them takes as long as hundreds of others.
 struct Head {
   Value* count = nullptr;
   Value* aligned = nullptr;
+  std::int64_t line = 1;  // elements, of the narrowest store
 };
 
 Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes) {
@@ -39,10 +41,12 @@ Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const L
     const Store& store = unit.kernel.stores[static_cast<std::size_t>(number)];
     if (!may_stream(unit, probe, store)) continue;
     const auto [address, size] = first_lane(unit, probe, store);
-    if (!head.count) head.count = b.CreateUDiv(bytes_to(unit, address, lanes.lanes * size), constant(unit, size));
+    const std::int64_t bytes = std::max<std::int64_t>(kLineBytes, lanes.lanes * size);
+    if (!head.count) head.count = b.CreateUDiv(bytes_to(unit, address, bytes), constant(unit, size));
     Value* start = b.CreateGEP(b.getInt8Ty(), address, b.CreateMul(head.count, constant(unit, size)));
-    Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, lanes.lanes * size), constant(unit, 0));
+    Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, bytes), constant(unit, 0));
     head.aligned = head.aligned ? b.CreateAnd(head.aligned, aligned) : aligned;
+    head.line = std::max<std::int64_t>(head.line, kLineBytes / size);
   }
   return head;
 }
@@ -99,7 +103,7 @@ std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vect
   auto& b = unit.b;
   const Head head = find_head(unit, scope, stores, lanes);
   if (!head.count) return std::nullopt;
-  const std::int64_t step = std::int64_t{lanes.lanes} * lanes.unroll;
+  const std::int64_t step = std::max(std::int64_t{lanes.lanes} * lanes.unroll, head.line);
   Value* start = b.CreateAdd(lanes.begin, head.count);
   Value* streamed = b.CreateAnd(b.CreateAnd(head.aligned, b.CreateICmpSLT(start, lanes.end)), exceeds_cache(unit));
   Value* turns = b.CreateUDiv(b.CreateSub(lanes.end, start), constant(unit, step));
