@@ -24,11 +24,22 @@ int lanes_for(const Kernel& kernel, const Target& target) {
   return static_cast<int>(target.vector_bytes / std::min<std::int64_t>(widest, 4));
 }
 
+int cost_of(const Instr& instr) {
+  return instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandomCost : 1;
+}
+
 // Roughly how many instructions one vector takes; long bodies fill the pipelines by themselves.
 int body_cost(const Kernel& kernel) {
   int cost = 0;
-  for (const Instr& instr : kernel.body)
-    cost += instr.kind == InstrKind::map ? ir::info(instr.op).cost : instr.kind == InstrKind::random ? kRandomCost : 1;
+  for (const Instr& instr : kernel.body) cost += cost_of(instr);
+  return cost;
+}
+
+// The same of a row's elements, without what is computed once for a row.
+int cost_of_elements(const Kernel& kernel) {
+  int cost = 0;
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (element_level(kernel, static_cast<InstrId>(id))) cost += cost_of(kernel.body[id]);
   return cost;
 }
 
@@ -203,12 +214,20 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   if (columns) schedule.in_flight = columns_in_flight(kernel, schedule, splits ? kMostColumnVectors : 4);
   if (splits && (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16)))
     schedule.cut = in_parts(static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64)));
-  schedule.cache.streaming =
-      !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64) && rows_may_stream(kernel);
+  const bool beyond_caches = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
+  schedule.cache.streaming = beyond_caches && rows_may_stream(kernel);
   const bool keeps = !online && target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
   schedule.keep = keeps ? Keep(InBuffer{}) : Keep(Reread{.online = online});
+  // Where elements take long enough to compute that memory would idle meanwhile: LayerNorm of f32 rows of 112 takes 3.5
+  // ms late and 2.4 at once, of bf16 rows of 2048 3.9 and 4.4. What goes through the caches must take longer, and have
+  // no masked end, which would wait for them: rows of 80 quantized to i8 4.4 and 5.2, RMS norm of bf16 rows of 112 3.2
+  // and 2.7, softmax of f32 rows of 255 7.0 and 4.5.
+  const double of_byte = static_cast<double>(cost_of_elements(kernel)) / static_cast<double>(bytes_of_point(kernel));
+  const bool whole =
+      power_of_two_divisor(kernel.axes.back().extent, schedule.vector, kernel.symbols) == schedule.vector;
+  const bool pays = schedule.cache.streaming ? of_byte > 1 : of_byte > kCostOfByte && whole;
   schedule.late_stores =
-      schedule.cache.streaming && stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
+      beyond_caches && pays && stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
   return schedule;
 }
 
