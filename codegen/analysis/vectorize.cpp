@@ -133,6 +133,13 @@ std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& 
   return divisor;
 }
 
+bool rows_share_lines(const Kernel& kernel, const Access& access, int axis) {
+  constexpr std::int64_t kLine = 64;
+  if (axis < 1) return false;
+  const std::optional<Dim> pitch = access.offset.coefficient(axis - 1);
+  return !pitch || divisor_of(*pitch, kernel.symbols) * element_bytes(kernel, access) % kLine != 0;
+}
+
 int vector_width(const Access& access, int axis, int vector, const Kernel& kernel) {
   if (step_along(access.offset, axis, vector, kernel) != 1) return 0;
   for (const Guard& guard : access.guards) {

@@ -25,6 +25,9 @@ std::int64_t divisor_of(const Index& index, int axis, int vector, const Kernel& 
 /// are inside or outside its guards. 0 when it is not so; at most `vector` and 16 bytes.
 int vector_width(const Access& access, int axis, int vector, const Kernel& kernel);
 
+/// Whether rows along `axis`, the innermost, may end within cache lines in which the next ones begin.
+bool rows_share_lines(const Kernel& kernel, const Access& access, int axis);
+
 /// Bit j: all of `guards` hold at point j of `vector` points from a multiple of `vector` along `axis` on. Nothing
 /// unless that follows from j alone: where they ask for (axis + c) mod d, say.
 std::optional<std::uint32_t> visible_points(const std::vector<Guard>& guards, int axis, int vector,

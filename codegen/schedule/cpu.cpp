@@ -35,6 +35,23 @@ int body_cost(const Kernel& kernel) {
   return cost;
 }
 
+bool stores_each_element(const Kernel& kernel, const Store& store) {
+  for (std::size_t axis = 0; axis < kernel.axes.size(); ++axis)
+    if (kernel.axes[axis].reduced && store.access.offset.depends_on(static_cast<int>(axis))) return true;
+  return false;
+}
+
+// Bytes that an element of a row reads and writes.
+std::int64_t bytes_of_element(const Kernel& kernel) {
+  std::int64_t bytes = 0;
+  for (std::size_t id = 0; id < kernel.body.size(); ++id)
+    if (kernel.body[id].kind == InstrKind::load && element_level(kernel, static_cast<InstrId>(id)))
+      bytes += element_bytes(kernel, kernel.body[id].access);
+  for (const Store& store : kernel.stores)
+    if (stores_each_element(kernel, store)) bytes += element_bytes(kernel, store.access);
+  return std::max<std::int64_t>(1, bytes);
+}
+
 // The same of a row's elements, without what is computed once for a row.
 int cost_of_elements(const Kernel& kernel) {
   int cost = 0;
@@ -61,20 +78,16 @@ bool may_exceed(const Kernel& kernel, std::int64_t limit, bool some) {
   return limit < 0;
 }
 
-// Whether the rows that are stored one after the other are worth going around the caches. A row that ends within a line
-// shares it with the next, and the store of each part of that waits for memory (two cores of an EPYC with AVX-512: rows
+// Whether the rows that are stored one after the other are worth going around the caches. Where two share a line, the
+// store of each part waits for memory (two cores of an EPYC with AVX-512: rows
 // of 222 bytes 60 ms around the caches and 4.6 through them, of 1020 bytes 10.6 and 4.1, of 4 KB as long, of 8 KB 2.6
 // and 2.8; rows of whole lines 2.8 and 4.0).
-bool rows_may_stream(const Kernel& kernel) {
-  constexpr std::int64_t kLine = 64, kLeastRow = 8192;
-  if (kernel.axes.size() < 2) return true;
+bool rows_may_stream(const Kernel& kernel, const Target& target) {
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
   return std::none_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
-    const std::int64_t size = element_bytes(kernel, store.access);
-    if (step_along(store.access.offset, inner, 1, kernel) != 1) return false;
-    const bool short_row = typical(kernel.axes.back().extent, kernel.symbols) * size < kLeastRow;
-    const auto pitch = store.access.offset.coefficient(inner - 1);
-    return short_row && (!pitch || pitch->bounds(kernel.symbols).divisor * size % kLine != 0);
+    const std::int64_t most = kernel.axes.empty() ? 0 : kernel.axes.back().extent.bounds(kernel.symbols).max;
+    return step_along(store.access.offset, inner, 1, kernel) == 1 && rows_share_lines(kernel, store.access, inner) &&
+           most < target.streamed_row_bytes / element_bytes(kernel, store.access);
   });
 }
 
@@ -141,8 +154,8 @@ MapSchedule choose_map(const Kernel& kernel, const Target& target) {
   schedule.unroll = schedule.interleave ? taking_turns : cost <= 8 ? 4 : cost <= 24 ? 2 : 1;
   schedule.grain = cost <= 64 ? 32768 : 8192;
   choose_tile(schedule, kernel, target);
-  schedule.cache.streaming =
-      may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64) && (schedule.tile || rows_may_stream(kernel));
+  schedule.cache.streaming = may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64) &&
+                             (schedule.tile || rows_may_stream(kernel, target));
   schedule.interior = cuts_interior(kernel, schedule);
   return schedule;
 }
@@ -196,6 +209,50 @@ int columns_in_flight(const Kernel& kernel, const ReduceSchedule& schedule, int 
   return most;
 }
 
+// What a row costs whose elements lie in the lanes of a vector: to fold them, and to compute most lanes for nothing.
+// Nanoseconds of a core (EPYC with AVX-512); the greatest of reals looks for NaN and for the sign of zeros.
+double cost_of_folds(const Kernel& kernel) {
+  constexpr double kSum = 2.5, kGreatest = 10, kGreatestWide = 6, kGreatestInteger = 3, kIndex = 20, kOfRow = 0.3;
+  double cost = cost_of_elements(kernel) + kOfRow * (body_cost(kernel) - cost_of_elements(kernel));
+  for (const Instr& instr : kernel.body) {
+    if (instr.kind != InstrKind::reduce) continue;
+    const DType dtype = kernel.instr(instr.args[0]).dtype;
+    const bool greatest = instr.op == ir::Op::max || instr.op == ir::Op::min;
+    cost += ir::info(instr.op).yields == ir::Yields::Index ? kIndex
+            : !greatest                                    ? kSum
+            : !is_real(dtype)                              ? kGreatestInteger
+            : size_of(dtype) == 8                          ? kGreatestWide
+                                                           : kGreatest;
+    cost -= 2;  // an element's load and its step
+  }
+  return cost;
+}
+
+// The same where each lane has a row, whose elements are gathered in each sweep, and scattered.
+double cost_of_gathers(const Kernel& kernel, std::int64_t row) {
+  const auto of = [](std::int64_t bytes) { return bytes == 8 ? 1.1 : bytes == 4 ? 0.75 : bytes == 2 ? 0.5 : 0.3; };
+  double cost = 0;
+  for (const Sweep& sweep : rounds_of(kernel).sweeps)
+    for (const InstrId id : sweep.instrs)
+      if (kernel.instr(id).kind == InstrKind::load && element_level(kernel, id))
+        cost += of(element_bytes(kernel, kernel.instr(id).access));
+  for (const Store& store : kernel.stores)
+    if (stores_each_element(kernel, store)) cost += of(element_bytes(kernel, store.access));
+  return cost * static_cast<double>(row);
+}
+
+// Whether a row is so short that each lane rather has one of its own: softmax of 8,000,000 f32 rows of 2 153 ms and 23,
+// of rows of 7 38 and 19; greatest of rows of 8 10.7 and 6.2.
+bool lanes_have_rows(const Kernel& kernel, const Target& target, std::int64_t rows) {
+  constexpr double kMargin = 1.3;
+  constexpr int kGathers = 32;  // bytes of registers from which on there are gathers
+  std::int64_t row = 1;
+  for (const Axis& axis : kernel.axes)
+    if (axis.reduced) row = std::min<std::int64_t>(row * axis.extent.bounds(kernel.symbols).max, 1 << 20);
+  if (target.vector_bytes < kGathers || rows < target.vector_bytes || row > target.vector_bytes / 4) return false;
+  return cost_of_folds(kernel) > kMargin * cost_of_gathers(kernel, row);
+}
+
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
 ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule;
@@ -206,7 +263,8 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
     kept += !axis.reduced;
     (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical(axis.extent, kernel.symbols));
   }
-  const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept));
+  const bool columns =
+      kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept) || lanes_have_rows(kernel, target, rows));
   schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
   const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);
@@ -214,20 +272,20 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
   if (columns) schedule.in_flight = columns_in_flight(kernel, schedule, splits ? kMostColumnVectors : 4);
   if (splits && (columns ? row >= 2 * kColumnPart : rows < 4 * target.threads && row >= (1 << 16)))
     schedule.cut = in_parts(static_cast<int>(std::clamp<std::int64_t>(columns ? row / kColumnPart : row >> 15, 1, 64)));
-  const bool beyond_caches = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64);
-  schedule.cache.streaming = beyond_caches && rows_may_stream(kernel);
   const bool keeps = !online && target.may.hold_rows && !columns && keeps_dear_values(kernel, target);
   schedule.keep = keeps ? Keep(InBuffer{}) : Keep(Reread{.online = online});
-  // Where elements take long enough to compute that memory would idle meanwhile: LayerNorm of f32 rows of 112 takes 3.5
-  // ms late and 2.4 at once, of bf16 rows of 2048 3.9 and 4.4. What goes through the caches must take longer, and have
-  // no masked end, which would wait for them: rows of 80 quantized to i8 4.4 and 5.2, RMS norm of bf16 rows of 112 3.2
-  // and 2.7, softmax of f32 rows of 255 7.0 and 4.5.
-  const double of_byte = static_cast<double>(cost_of_elements(kernel)) / static_cast<double>(bytes_of_point(kernel));
+  const bool may_be_late = stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
+  // Elements are stored late where they take long enough to compute that memory would idle meanwhile: LayerNorm of f32
+  // rows of 112 takes 3.5 ms late and 2.4 at once, of bf16 rows of 2048 3.9 and 4.4. Where that is longer still, and no
+  // end is masked, memory has the time for lines that rows share: rows of 80 quantized to i8 3.6 around the caches and
+  // 5.2 through them, of 100 12.7 and 6.4, RMS norm of bf16 rows of 112 3.2 and 2.7, softmax of f32 rows of 255 6.4 and
+  // 4.4.
+  const double of_byte = static_cast<double>(cost_of_elements(kernel)) / static_cast<double>(bytes_of_element(kernel));
   const bool whole =
       power_of_two_divisor(kernel.axes.back().extent, schedule.vector, kernel.symbols) == schedule.vector;
-  const bool pays = schedule.cache.streaming ? of_byte > 1 : of_byte > kCostOfByte && whole;
-  schedule.late_stores =
-      beyond_caches && pays && stores_may_be_late(kernel, schedule) && at_hand_when_late(kernel, target, keeps);
+  schedule.cache.streaming = !columns && may_exceed(kernel, target.l3_bytes, target.vector_bytes == 64) &&
+                             (rows_may_stream(kernel, target) || (may_be_late && whole && of_byte > kCostOfByte));
+  schedule.late_stores = schedule.cache.streaming && may_be_late && of_byte > 1;
   return schedule;
 }
 

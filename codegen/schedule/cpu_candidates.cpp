@@ -39,7 +39,7 @@ std::vector<Schedule> cpu_alternatives(const Kernel& kernel, const Schedule& cho
     std::vector<Schedule> alternatives = other_grains(*reduce);
     ReduceSchedule other = *reduce;
     other.late_stores = !reduce->late_stores;
-    if (stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
+    if (reduce->cache.streaming && stores_may_be_late(kernel, *reduce)) alternatives.emplace_back(other);
     return alternatives;
   }
   if (const auto* attend = std::get_if<AttendSchedule>(&chosen)) {

@@ -40,7 +40,7 @@ void take_out(MapSchedule& schedule, const Features& may) {
 
 void take_out(ReduceSchedule& schedule, const Features& may) {
   take_out_hints(schedule.cache, may);
-  schedule.late_stores = schedule.late_stores && may.late_stores;
+  schedule.late_stores = schedule.late_stores && schedule.cache.streaming && may.late_stores;
 }
 
 void take_out(ContractSchedule& schedule, const Features& may) {

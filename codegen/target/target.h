@@ -38,6 +38,8 @@ struct Target {
   int vector_bytes = 32;  ///< width of a SIMD register: 16, 32 or 64
   int threads = 1;
   std::int64_t l1_bytes = 32 << 10, l3_bytes = 16 << 20;
+  std::int64_t streamed_row_bytes =
+      8 << 10;  ///< rows that share cache lines go around the caches from so many bytes on
 
   std::int64_t l2_bytes = 1 << 20;  ///< CUDA: that all multiprocessors share; CPU: of a core
 

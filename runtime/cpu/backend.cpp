@@ -72,6 +72,7 @@ class CpuBackend final : public Backend {
     if (!options.cpu.empty()) target_.cpu = options.cpu;
     if (options.threads > 0) target_.threads = options.threads;
     if (options.l3_bytes > 0) target_.l3_bytes = options.l3_bytes;
+    if (options.streamed_row_bytes > 0) target_.streamed_row_bytes = options.streamed_row_bytes;
   }
 
   const codegen::Target& target() const override { return target_; }

@@ -17,6 +17,7 @@ struct BackendOptions {
   int vector_bytes = 0;           ///< of host_target
   std::string cpu;                ///< LLVM's name of the processor to tune for, with this one's features; "": this one
   std::int64_t l3_bytes = 0;      ///< 0: the machine's; what kernels take for it: results beyond go around the caches
+  std::int64_t streamed_row_bytes = 0;  ///< 0: the machine's; of Target
 };
 
 std::shared_ptr<const Backend> make_backend(const BackendOptions& options, std::shared_ptr<KernelCache> cache);

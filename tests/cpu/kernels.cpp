@@ -121,7 +121,7 @@ codegen::Target test_target(const RunOptions& options) {
   codegen::Target target = runtime::cpu::host_target();
   if (options.vector_bytes != 0 && options.vector_bytes < target.vector_bytes)
     target = runtime::cpu::host_target(options.vector_bytes);
-  if (options.l3_bytes != 0) target.l3_bytes = options.l3_bytes;
+  if (options.l3_bytes != 0) target.l3_bytes = options.l3_bytes, target.streamed_row_bytes = 1;
   target.threads = options.threads;
   return target;
 }

@@ -39,7 +39,7 @@ struct RunOptions {
   bool keep_schedule = false;
   int vector_bytes = 0;  ///< 0: the machine's
   int threads = 1;
-  std::int64_t l3_bytes = 0;  ///< 0: the machine's; what exceeds it is streamed
+  std::int64_t l3_bytes = 0;  ///< 0: the machine's; what exceeds it is streamed, in rows of any length
   std::size_t misalign = 0;   ///< bytes by which outputs are off a 64-byte boundary
 };
 std::vector<ir::HostArray> run(codegen::Kernel kernel, const std::vector<ir::HostArray>& inputs,

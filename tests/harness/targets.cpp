@@ -33,7 +33,7 @@ Opened open(const std::string& target) {
     if (target.starts_with(kTuned)) {
       options.cpu = target.substr(kTuned.size());
     } else {
-      options.l3_bytes = 1;
+      options.l3_bytes = options.streamed_row_bytes = 1;
       if (target != "cpu_streaming") options.vector_bytes = target == "cpu_avx2" ? 32 : 16;
     }
     if (runtime::cpu::host_target().vector_bytes < options.vector_bytes) return {nullptr, "no AVX2 here"};

@@ -29,8 +29,16 @@ Value* bytes_to(Unit& unit, Value* address, std::int64_t alignment) {
 struct Head {
   Value* count = nullptr;
   Value* aligned = nullptr;
-  std::int64_t line = 1;  // elements, of the narrowest store
+  Value* long_enough = nullptr;  // null: whatever their number
+  std::int64_t line = 1;         // elements, of the narrowest store
 };
+
+// Whether short rows may share lines: tiles end theirs at lines, and what is stored late does not wait for memory.
+bool takes_short_rows(const Kernel& kernel) {
+  if (const auto* map = std::get_if<MapSchedule>(&kernel.schedule)) return map->tile.has_value();
+  const auto* reduce = std::get_if<ReduceSchedule>(&kernel.schedule);
+  return reduce != nullptr && reduce->late_stores;
+}
 
 Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const Lanes& lanes) {
   auto& b = unit.b;
@@ -47,6 +55,10 @@ Head find_head(Unit& unit, Scope& scope, const std::vector<int>& stores, const L
     Value* aligned = b.CreateICmpEQ(bytes_to(unit, start, bytes), constant(unit, 0));
     head.aligned = head.aligned ? b.CreateAnd(head.aligned, aligned) : aligned;
     head.line = std::max<std::int64_t>(head.line, kLineBytes / size);
+    if (takes_short_rows(unit.kernel) || !rows_share_lines(unit.kernel, store.access, lanes.axis)) continue;
+    Value* row = b.CreateMul(b.CreateSub(lanes.end, lanes.begin), constant(unit, size));
+    Value* long_row = b.CreateICmpSGE(row, constant(unit, unit.target.streamed_row_bytes));
+    head.long_enough = head.long_enough ? b.CreateAnd(head.long_enough, long_row) : long_row;
   }
   return head;
 }
@@ -106,6 +118,7 @@ std::optional<Streamed> streamed_lanes(Unit& unit, Scope& scope, const std::vect
   const std::int64_t step = std::max(std::int64_t{lanes.lanes} * lanes.unroll, head.line);
   Value* start = b.CreateAdd(lanes.begin, head.count);
   Value* streamed = b.CreateAnd(b.CreateAnd(head.aligned, b.CreateICmpSLT(start, lanes.end)), exceeds_cache(unit));
+  if (head.long_enough) streamed = b.CreateAnd(streamed, head.long_enough);
   Value* turns = b.CreateUDiv(b.CreateSub(lanes.end, start), constant(unit, step));
   Value* stop = b.CreateAdd(start, b.CreateMul(turns, constant(unit, step)));
   return Streamed{lanes, b.CreateSelect(streamed, start, lanes.begin), b.CreateSelect(streamed, stop, lanes.begin)};
