@@ -209,11 +209,18 @@ int columns_in_flight(const Kernel& kernel, const ReduceSchedule& schedule, int 
   return most;
 }
 
-// What a row costs whose elements lie in the lanes of a vector: to fold them, and to compute most lanes for nothing.
-// Nanoseconds of a core (EPYC with AVX-512); the greatest of reals looks for NaN and for the sign of zeros.
+// Issue slots of a row's elements beside their loads and reductions.
+double cost_between(const Kernel& kernel) {
+  const auto reductions = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                        [](const Instr& instr) { return instr.kind == InstrKind::reduce; });
+  return std::max<double>(0, static_cast<double>(cost_of_elements(kernel) - 2 * reductions));
+}
+
+// What a short row costs whose elements lie in the lanes of a vector: to compute it and to fold it. Nanoseconds of a
+// core (EPYC with AVX-512), an issue slot taken for one; the greatest of reals looks for NaN and for the sign of zeros.
 double cost_of_folds(const Kernel& kernel) {
   constexpr double kSum = 2.5, kGreatest = 10, kGreatestWide = 6, kGreatestInteger = 3, kIndex = 20, kOfRow = 0.3;
-  double cost = cost_of_elements(kernel) + kOfRow * (body_cost(kernel) - cost_of_elements(kernel));
+  double cost = cost_between(kernel) + kOfRow * (body_cost(kernel) - cost_of_elements(kernel));
   for (const Instr& instr : kernel.body) {
     if (instr.kind != InstrKind::reduce) continue;
     const DType dtype = kernel.instr(instr.args[0]).dtype;
@@ -223,15 +230,14 @@ double cost_of_folds(const Kernel& kernel) {
             : !is_real(dtype)                              ? kGreatestInteger
             : size_of(dtype) == 8                          ? kGreatestWide
                                                            : kGreatest;
-    cost -= 2;  // an element's load and its step
   }
   return cost;
 }
 
-// The same where each lane has a row, whose elements are gathered in each sweep, and scattered.
-double cost_of_gathers(const Kernel& kernel, std::int64_t row) {
-  const auto of = [](std::int64_t bytes) { return bytes == 8 ? 1.1 : bytes == 4 ? 0.75 : bytes == 2 ? 0.5 : 0.3; };
-  double cost = 0;
+// The same where each of `lanes` has a row, whose elements are gathered in each sweep, and scattered.
+double cost_of_gathers(const Kernel& kernel, std::int64_t row, int lanes) {
+  const auto of = [](std::int64_t bytes) { return bytes == 8 ? 1.1 : bytes == 4 ? 0.7 : bytes == 2 ? 0.45 : 0.25; };
+  double cost = cost_between(kernel) / lanes;
   for (const Sweep& sweep : rounds_of(kernel).sweeps)
     for (const InstrId id : sweep.instrs)
       if (kernel.instr(id).kind == InstrKind::load && element_level(kernel, id))
@@ -243,14 +249,14 @@ double cost_of_gathers(const Kernel& kernel, std::int64_t row) {
 
 // Whether a row is so short that each lane rather has one of its own: softmax of 8,000,000 f32 rows of 2 153 ms and 23,
 // of rows of 7 38 and 19; greatest of rows of 8 10.7 and 6.2.
-bool lanes_have_rows(const Kernel& kernel, const Target& target, std::int64_t rows) {
-  constexpr double kMargin = 1.3;
+bool lanes_have_rows(const Kernel& kernel, const Target& target, std::int64_t rows, int lanes) {
+  constexpr double kMargin = 1.1;
   constexpr int kGathers = 32;  // bytes of registers from which on there are gathers
   std::int64_t row = 1;
   for (const Axis& axis : kernel.axes)
     if (axis.reduced) row = std::min<std::int64_t>(row * axis.extent.bounds(kernel.symbols).max, 1 << 20);
-  if (target.vector_bytes < kGathers || rows < target.vector_bytes || row > target.vector_bytes / 4) return false;
-  return cost_of_folds(kernel) > kMargin * cost_of_gathers(kernel, row);
+  if (target.vector_bytes < kGathers || rows < target.vector_bytes || row > lanes) return false;
+  return cost_of_folds(kernel) > kMargin * cost_of_gathers(kernel, row, lanes);
 }
 
 // Columns when the data lies that way: lanes along the innermost kept axis need no fold across lanes.
@@ -263,8 +269,8 @@ ReduceSchedule choose_reduce(const Kernel& kernel, const Target& target) {
     kept += !axis.reduced;
     (axis.reduced ? row : rows) *= std::max<std::int64_t>(1, typical(axis.extent, kernel.symbols));
   }
-  const bool columns =
-      kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept) || lanes_have_rows(kernel, target, rows));
+  const bool columns = kept > 0 && (kept == kernel.axes.size() || column_wise(kernel, kept) ||
+                                    lanes_have_rows(kernel, target, rows, schedule.vector));
   schedule.team.mapping = columns ? RowMapping::column : RowMapping::thread;
   schedule.grain = std::max<std::int64_t>(1, 32768 / row);
   const bool online = target.may.online && !columns && shares_the_only_sweep(kernel);

@@ -223,5 +223,22 @@ TEST(CpuGraphs, Attention) {
       "graph g(q: f32[3, 1, 64], k: f32[3, 200, 64], v: f32[3, 200, 64]) {\n  y = attention(q, k, v)\n  return y\n}\n");
 }
 
+// Rows of 1 to 16 elements, of which lanes have one each where that is faster; more rows than lanes, and an odd number.
+TEST(CpuGraphs, ShortRows) {
+  for (const char* dtype : {"f32", "bf16", "f64", "i8"})
+    for (const int row : {1, 2, 3, 7, 8, 16})
+      for (const char* body : {"max(x, axis=1)", "argmin(x, axis=1)", "sum(x, axis=1)"})
+        check_graph(fmt::format("graph g(x: {}[333, {}]) {{\n  y = {}\n  return y\n}}\n", dtype, row, body), {}, true);
+  for (const char* dtype : {"f32", "bf16"})
+    for (const int row : {2, 3, 5, 8}) {
+      check_graph(fmt::format("graph g(x: {}[333, {}]) {{\n  y = softmax(x)\n  return y\n}}\n", dtype, row));
+      check_graph(fmt::format("graph g(x: {0}[333, {1}], w: {0}[{1}]) {{\n  y = layer_norm(x, w)\n  return y\n}}\n",
+                              dtype, row));
+      check_graph(fmt::format("graph g(x: {}[n, 9, {}]) {{\n  y = logsumexp(x, axis=2)\n  return y\n}}\n", dtype, row),
+                  {{"n", 37}});
+    }
+  check_graph("graph g(x: f32[6, 5, 14, 2, 9, 2]) {\n  y = max(x, axis=[3, 5])\n  return y\n}\n", {}, true);
+}
+
 }  // namespace
 }  // namespace tenon::test

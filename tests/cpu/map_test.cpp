@@ -354,5 +354,23 @@ TEST(CpuMap, TransposesReadAsManyRowsAtOnceAsTheCacheHasPlacesFor) {
   EXPECT_EQ(rows_at_once(DType::f64, 65536), 32);
 }
 
+// Rows of 222 bytes share lines, each part of which would wait for memory; those of 256 do not, and of 9000 few do.
+TEST(CpuMap, ShortRowsThatShareLinesGoThroughTheCaches) {
+  const auto streams = [](std::int64_t row) {
+    KernelBuilder k(ir::KernelClass::map);
+    const std::int64_t rows = (64 << 20) / row;
+    const Index i = k.axis(rows), j = k.axis(row);
+    const InstrId bias = k.load(k.operand(DType::bf16, {row}), j);
+    const InstrId x = k.load(k.operand(DType::bf16, {rows, row}), i * row + j);
+    k.store(k.map(Op::add, {x, bias}, DType::bf16), i * row + j, DType::bf16, {rows, row});
+    codegen::Target target = test_target({.vector_bytes = 32});
+    target.l3_bytes = 32 << 20;
+    return std::get<codegen::MapSchedule>(choose_schedule(k.kernel, target)).cache.streaming;
+  };
+  EXPECT_FALSE(streams(111));
+  EXPECT_TRUE(streams(128));
+  EXPECT_TRUE(streams(4501));
+}
+
 }  // namespace
 }  // namespace tenon::test

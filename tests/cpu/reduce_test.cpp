@@ -202,6 +202,25 @@ TEST(CpuReduce, TwoReducedAxesInRowMajorOrder) {
   EXPECT_EQ(values_of<std::int64_t>(outs[1]), (std::vector<std::int64_t>{0, 2 * 21 + 17, 0}));
 }
 
+// Where a row has fewer elements than it costs to fold, lanes have a row each; sums are folded in no time.
+TEST(CpuReduce, LanesHaveShortRowsOfTheirOwn) {
+  const auto mapping = [](Op op, std::int64_t row, std::int64_t rows) {
+    KernelBuilder k(ir::KernelClass::reduce);
+    const Index i = k.axis(rows), r = k.axis(row, true);
+    const InstrId x = k.load(k.operand(DType::f32, {rows, row}), i * row + r);
+    k.store(k.reduce(op, x, {1}, op == Op::argmax ? DType::i64 : DType::f32), i,
+            op == Op::argmax ? DType::i64 : DType::f32, {rows});
+    codegen::Target target = test_target();
+    target.vector_bytes = 64;
+    return std::get<codegen::ReduceSchedule>(choose_schedule(k.kernel, target)).team.mapping;
+  };
+  EXPECT_EQ(mapping(Op::max, 8, 1000), codegen::RowMapping::column);
+  EXPECT_EQ(mapping(Op::argmax, 16, 1000), codegen::RowMapping::column);
+  EXPECT_EQ(mapping(Op::sum, 8, 1000), codegen::RowMapping::thread);
+  EXPECT_EQ(mapping(Op::max, 16, 1000), codegen::RowMapping::thread);
+  EXPECT_EQ(mapping(Op::max, 8, 10), codegen::RowMapping::thread);
+}
+
 // The exponentials are computed in one sweep and divided in the next, which streams what exceeds the cache.
 TEST(CpuReduce, SoftmaxKeepsItsExponentialsAndStreamsItsResults) {
   for (const std::int64_t n : {1, 5, 16, 77, 1000}) {
