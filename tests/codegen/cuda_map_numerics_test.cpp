@@ -373,5 +373,28 @@ TEST(CudaMapNumerics, UnrolledRollsOfBytes) {
             .source);
 }
 
+// What outer axes decide is found for the first run of points of a vector and for the next, which may lie in the next
+// batch; runs shorter than a vector are not (codegen/emit/cuda/run_values.h).
+TEST(CudaMapNumerics, FlatVectorsFindTwoRunsOfWhatOuterAxesDecide) {
+  const auto flat = [](Kernel& kernel) {
+    MapSchedule schedule;
+    schedule.threads = 32;
+    schedule.vector = 8;
+    schedule.flat = true;
+    kernel.schedule = schedule;
+  };
+  const std::string channels =
+      "m: f32[{0}, 1, 1], s: bf16[{0}, 1, 1], b: f32[9, 1, 1, 1]) {{\n"
+      "  y = cast(add(mul(sub(cast(x, dtype=f32), m), exp(cast(s, dtype=f32))), b), dtype=bf16)\n  return y\n}}";
+  const CudaKernel long_runs =
+      expect_right("graph g(x: bf16[9, 5, 3, 7], " + fmt::format(fmt::runtime(channels), 5), {}, flat);
+  test::expect_lines(long_runs.source.text, {"rest_i0 = 105 - (", "rest_i1 = 21 - (", "j >= rest_i1 ?"});
+  EXPECT_EQ(test::kernel_part(long_runs.source.text).find("[j_i1]"), std::string::npos);
+  const CudaKernel short_runs =
+      expect_right("graph g(x: bf16[9, 5, 1, 7], " + fmt::format(fmt::runtime(channels), 5), {}, flat);
+  EXPECT_EQ(short_runs.source.text.find("rest_i1"), std::string::npos);
+  expect_right("graph g(x: bf16[9, 1, 3, 7], " + fmt::format(fmt::runtime(channels), 1), {}, flat);
+}
+
 }  // namespace
 }  // namespace tenon::codegen

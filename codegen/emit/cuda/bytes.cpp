@@ -225,7 +225,7 @@ std::optional<ByteVectors::Fold> ByteVectors::fold(InstrId reduce) const {
   const bool cast = summand.kind == InstrKind::map && summand.op == Op::cast && contains(points_.instrs, arg);
   const InstrId bytes = has_bytes(arg) ? arg : cast ? summand.args[0] : -1;
   if (bytes < 0 || !has_bytes(bytes)) return std::nullopt;
-  const bool exact = !is_real(summand.dtype) ? true : is_exact_in(kernel_, bytes, summand.dtype);
+  const bool exact = !is_real(summand.dtype) || is_exact_in(kernel_, bytes, summand.dtype);
   return exact && instr.dtype != DType::bool_ ? std::optional(Fold{"sum_of_bytes", bytes}) : std::nullopt;
 }
 
