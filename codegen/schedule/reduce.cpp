@@ -74,6 +74,10 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   if (rereads(kernel))
     each = std::clamp<std::int64_t>(kMaxHeldBytes / std::max<std::int64_t>(1, schedule.vector * held_bytes(kernel)), 1,
                                     each);
+  // f64 takes two registers, for what is computed as well (layer norm of rows of 62 on an H200: 71.7 us with 16
+  // elements of a lane, 59.3 with 8).
+  constexpr std::int64_t kWideElements = 8;
+  if (widest_of(kernel) > 4) each = std::min(each, std::max<std::int64_t>(1, kWideElements / schedule.vector));
   // Of narrow vectors, and of bytes, 32 to 64 bytes (H100, read once: least of i8 [1238256, 88] 69 us of 8 lanes, 45 of
   // 4; sums of bf16 rows of 215 86 of 32, 67 of 16; of f32 rows of 26 45 of 2, 41 of 4).
   constexpr std::int64_t kBytesOfLane = 32, kVectorsOfBytes = 4, kWideVector = 16;
@@ -103,18 +107,19 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
     while (fewer() < schedule.team.lanes &&
            (fewer() >= vectors || (fewer() * each >= vectors && enough(schedule.team.threads, fewer()))))
       schedule.team.lanes /= 2;
-  // Half as many where most of the last vectors are nobody's (softmax of bf16 rows of 328, 41 vectors, on an H200: 41.0
-  // us of 32 lanes, 37.6 of 16).
-  constexpr double kMostIdle = 1.45, kGained = 0.2;
-  constexpr std::int64_t kVectorsOfHalf = 3;
+  // Half as many where that leaves fewer lanes without a vector at the end of a row (H200, bf16: softmax of rows of
+  // 328, 41 vectors, 41.0 us of 32 lanes, 37.6 of 16; layer norm of rows of 320, 40 vectors, 333 of 16, 279 of 8).
+  constexpr double kMostIdle = 1.15, kGained = 0.15;
+  constexpr std::int64_t kVectorsOfHalf = 5;
   const auto covered = [&](std::int64_t of) {
     return static_cast<double>((vectors + of - 1) / of * of) / static_cast<double>(vectors);
   };
-  const std::int64_t half = schedule.team.lanes / 2;
-  if (schedule.team.mapping == RowMapping::warp && pieces && half >= least && vector_bytes == kWideVector &&
-      vectors <= kVectorsOfHalf * half && covered(2 * half) > kMostIdle &&
-      covered(half) < covered(2 * half) - kGained && enough(schedule.team.threads, static_cast<int>(half)))
-    schedule.team.lanes = static_cast<int>(half);
+  const auto gains = [&](std::int64_t half) {
+    return half >= least && vectors <= kVectorsOfHalf * half && covered(2 * half) > kMostIdle &&
+           covered(half) < covered(2 * half) - kGained && enough(schedule.team.threads, static_cast<int>(half));
+  };
+  if (schedule.team.mapping == RowMapping::warp && pieces && vector_bytes == kWideVector)
+    while (gains(schedule.team.lanes / 2)) schedule.team.lanes /= 2;
   const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
   const std::int64_t least_bytes = stores_elements(kernel) || lanes < 32 ? kBytesOfBlock : kBytesReadOnly;
@@ -338,11 +343,11 @@ ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
 
 namespace {
 
-// Whether rows come from places that are loaded: of a table that others read too.
-bool gathers_rows(const Kernel& kernel) {
-  const std::vector<const Instr*> loads = row_loads(kernel);
-  return std::any_of(loads.begin(), loads.end(),
-                     [](const Instr* load) { return !load->access.offset.values().empty(); });
+// Whether a schedule may keep what it reads, and gains by it: blocks that walk over rows lose (gradient of an f64 norm,
+// rows of 4506, on an H200: 345 us, 225 without).
+bool keeps_reads(const Kernel& kernel, const ReduceSchedule& schedule) {
+  const PersistentBlocks* walking = persistent_blocks(schedule);
+  return may_keep_reads(kernel, schedule) && (walking == nullptr || walking->bulk);
 }
 
 ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
@@ -357,7 +362,7 @@ ReduceSchedule choose_by_shape(const Kernel& kernel, const Target& target) {
 ReduceSchedule choose_reduce_schedule(const Kernel& kernel, const Target& target) {
   ReduceSchedule schedule = choose_by_shape(kernel, target);
   const bool beyond_caches = exceeds_caches(kernel, target);
-  schedule.cache.keep_reads = may_keep_reads(kernel, schedule) && beyond_caches;
+  schedule.cache.keep_reads = keeps_reads(kernel, schedule) && beyond_caches;
   // Some rows are written at a third of the speed otherwise (bf16 [16640, 3136] on an H100: 210 us, 74 so; f16 [1280,
   // 175616] by teams of the grid: 786 and 329). Only blocks whose rows share operands are slower by it (layer norm of
   // [10080, 8192] in f32: 0.78).

@@ -93,14 +93,34 @@ int choose_tile(const Kernel& kernel, int vector, std::int64_t steps) {
   return static_cast<int>((std::max<std::int64_t>(1, steps) + tiles - 1) / tiles);
 }
 
+// Single elements below 4 bytes, of which a thread takes many rows: the more neighbours a block reads of each, the
+// fewer accesses are pieces of sectors (H200: greatest of i16 columns of 19, 134 us by two threads each, 104 by one;
+// argmax down 75 rows of 5625, 360 by eight, 261 by one; sums of bf16 columns of 65, 146 and 121).
+constexpr std::int64_t kRowsOfNarrow = 64, kMostOfNarrow = 512;  // of a thread, of a column
+bool is_narrow_single(const ReduceSchedule& schedule, const Kernel& kernel) {
+  return schedule.vector == 1 && widest_of(kernel) <= 2;
+}
+
+// Columns of a block for columns of `length` rows that so many threads share, as long as that leaves every
+// multiprocessor two blocks.
+int columns_for(const RowShape& shape, const Target& target, int threads, std::int64_t rows_of_thread, int vector) {
+  constexpr std::int64_t kBlocks = 2;
+  int members = 1;
+  while (members < 32 && shape.length >= 2 * members * rows_of_thread) members *= 2;
+  int columns = threads / members;
+  while (columns > 1 && shape.rows < kBlocks * target.multiprocessors * columns * vector) columns /= 2;
+  return columns;
+}
+
 // Short columns that are read once. A thread takes eight rows or more, so that few threads share a column and a block
 // takes long pieces of rows. An index and its value take several registers: then a thread has four columns at most.
 ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, const RowShape& shape,
                                     ReduceSchedule schedule) {
   constexpr int kThreads = 256, kLeastColumns = 32, kRowsOfThread = 8, kMostMembers = 8, kMostIndexed = 4;
   if (finds_index(kernel)) schedule.vector = std::min(schedule.vector, kMostIndexed);
+  const std::int64_t rows_of_thread = is_narrow_single(schedule, kernel) ? kRowsOfNarrow : kRowsOfThread;
   int members = 1;
-  while (members < kMostMembers && shape.length >= 2 * members * kRowsOfThread) members *= 2;
+  while (members < kMostMembers && shape.length >= 2 * members * rows_of_thread) members *= 2;
   schedule.team.columns = kThreads / members;
   while (schedule.team.columns > kLeastColumns &&
          shape.rows < 2LL * target.multiprocessors * schedule.team.columns * schedule.vector)
@@ -109,7 +129,8 @@ ReduceSchedule choose_short_columns(const Kernel& kernel, const Target& target, 
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   schedule.keep = Reread{.unroll = gathers_along_rows(kernel)
                                        ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
-                                       : choose_unroll(kernel, schedule.vector, shape.length / team)};
+                                       : std::min(choose_unroll(kernel, schedule.vector, shape.length / team),
+                                                  is_narrow_single(schedule, kernel) ? 8 : 16)};
   return schedule;
 }
 
@@ -155,11 +176,28 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (shared.online && reread) schedule.vector = usable = std::min(usable, kOfTile);
   const std::int64_t along = extent.bounds(kernel.symbols).max;
   while (schedule.team.columns > 1 && schedule.team.columns / 2 * schedule.vector >= along) schedule.team.columns /= 2;
+  // Few neighbours in each row, and many such columns: a block has those of several, so that each thread takes eight
+  // rows or more. By blocks with few rows of each thread, most of the time is their launch (sums of bf16 [131072, 65,
+  // 16] over the middle axis on an H200: 161 us by blocks of 32 to 128 threads alike, a copy of the bytes takes 69).
+  constexpr std::int64_t kRowsOfThread = 8, kManyBlocks = 16, kFewNeighbours = 4;
+  const std::int64_t alone = shape.rows / std::max<std::int64_t>(1, along);  // blocks with nobody beside
+  const bool several = !reread && usable > 1 && along <= kFewNeighbours * schedule.vector && shape.known &&
+                       alone >= kManyBlocks * target.multiprocessors;
+  const int of_several =
+      columns_for(shape, target, several && shared.moments ? kThreadsOfMany : 256, kRowsOfThread, schedule.vector);
+  if (several && of_several > schedule.team.columns) schedule.team.columns = of_several;
+  if (!reread && is_narrow_single(schedule, kernel) && shape.known && shape.length <= kMostOfNarrow)
+    schedule.team.columns = std::max(schedule.team.columns, columns_for(shape, target, 256, kRowsOfNarrow, 1));
   const std::int64_t line = 128 / widest_of(kernel);
   while (reread && schedule.team.columns > 4 && schedule.team.columns * schedule.vector > line &&
          shape.rows < std::int64_t{target.multiprocessors} * schedule.team.columns * schedule.vector)
     schedule.team.columns /= 2;
-  schedule.team.threads = reread && shape.length >= kLongColumn ? 512
+  const std::int64_t blocks_of_all =
+      (shape.rows + schedule.team.columns * schedule.vector - 1) / (schedule.team.columns * schedule.vector);
+  // A block that is alone on its multiprocessor has all threads that it can (f32 [11358, 3880] standardized on an H200,
+  // 122 blocks: 232 us by 512, 171 by 1024).
+  const bool lone = blocks_of_all <= target.multiprocessors && !shared.online;
+  schedule.team.threads = reread && shape.length >= kLongColumn ? (lone ? 1024 : 512)
                           : shape.length >= 16                  ? 256
                                                                 : std::max(64, 4 * schedule.team.columns);
   const bool tall = usable == 1 && !reread && shape.length >= kTallColumn &&
@@ -170,17 +208,24 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   constexpr std::int64_t kTallIndexed = 32768;
   const bool indexed = finds_index(kernel) && shape.length <= kTallIndexed;
   const bool large = (shared.moments || indexed) && usable > 1 && !reread;
-  if (large) schedule.team.threads = kThreadsOfMany;
+  // Whole columns that leave a multiprocessor few blocks have larger ones (mean and variance down bf16 [512, 299, 256]
+  // on an H200: 42.8 us by 512 blocks of 128 threads, 30.5 of 256).
+  constexpr std::int64_t kThreadsOfFew = 1024;
+  const bool few_blocks = blocks_of_all >= target.multiprocessors &&
+                          blocks_of_all * kThreadsOfMany < kThreadsOfFew * target.multiprocessors &&
+                          shape.length < kLongColumn;
+  if (large && !few_blocks) schedule.team.threads = kThreadsOfMany;
   // Many blocks of few elements take longer to launch than to read (argmax along 64 of f32 [.., 64, 8] on an H100: 1469
   // us by 421888 blocks of 256 threads, 543 of 128, 310 of 64).
-  constexpr std::int64_t kRowsOfThread = 8, kManyBlocks = 16;
   const std::int64_t blocks = shape.rows / std::clamp<std::int64_t>(along, 1, schedule.team.columns * schedule.vector);
-  while (!reread && schedule.team.threads > 64 && blocks >= kManyBlocks * target.multiprocessors &&
+  while (!reread && !several && schedule.team.threads > 64 && blocks >= kManyBlocks * target.multiprocessors &&
          shape.length < kRowsOfThread * (schedule.team.threads / schedule.team.columns))
     schedule.team.threads /= 2;
   const std::int64_t team = schedule.team.threads / schedule.team.columns;
   int unroll = gathers_along_rows(kernel) ? choose_tile(kernel, schedule.vector, (shape.length + team - 1) / team)
                                           : choose_unroll(kernel, schedule.vector, shape.length / team);
+  if (is_narrow_single(schedule, kernel) && !shared.online && shape.length <= kMostOfNarrow)
+    unroll = std::min(unroll, 8);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
   if (!one_sweep(kernel, shared) || large) unroll = std::min(unroll, kMostUnrolled);
   if (shared.moments && large)  // 200 us of two f32 streams [13088, 3136], 140 so (H100)
@@ -209,11 +254,13 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
 }
 
 // One size of block for columns that registers hold. It fits where a row's piece has at least `least` bytes (or the
-// most columns that a block takes), and where each thread holds at most `narrow_words` words of values below 4 bytes.
+// most columns that a block takes), and where each thread holds at most `narrow_words` words of values below 4 bytes,
+// `words` of 4.
 struct HeldBlock {
   int threads = 256;
   std::int64_t least = 512;
   int narrow_words = 26;
+  int words = 26;  // the same of single elements of 4 bytes
 };
 
 // Columns that are read again stay in registers. A block of 256 threads takes pieces of 512 bytes of each row where
@@ -227,7 +274,8 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   constexpr int kLeastColumns = 8;
   constexpr HeldBlock kNarrow[] = {{256, 128, 26}, {256, 64, 32}, {512, 32, 16}, {512, 32, 24}};
   constexpr HeldBlock kAligned[] = {{256, 128}, {512, 32}};
-  constexpr HeldBlock kUnaligned[] = {{256, 512, 26}, {512, 512, 26}, {1024, 512, 26}, {512, 32, 16}, {1024, 32, 16}};
+  constexpr HeldBlock kUnaligned[] = {
+      {256, 512, 26}, {512, 512, 26}, {1024, 512, 26}, {512, 32, 16, 34}, {1024, 32, 16}};
   if (!shape.known || shape.length < 2 || !rereads(kernel)) return std::nullopt;
   ReduceSchedule schedule;
   schedule.team.mapping = RowMapping::column;
@@ -260,6 +308,7 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     const int most = widest > kWord                    ? 16
                      : widest < kWord                  ? block.narrow_words
                      : schedule.vector == 1 && aligned ? 32
+                     : schedule.vector == 1            ? block.words
                                                        : 26;
     while (schedule.team.threads > std::max(columns, 64) && bytes() < least_of_thread &&
            (bytes() < kLeastOfThread || 2 * bytes() <= kWord * most))
@@ -268,7 +317,8 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
     schedule.keep = InRegisters{static_cast<int>(steps() * schedule.vector)};
     constexpr int kResident = 1024,
                   kOfResident = 32;  // threads of a multiprocessor, and elements that 64 registers hold
-    const bool enough = !wide && held_elements(schedule) <= kOfResident;
+    const bool enough =
+        !wide && held_elements(schedule) <= std::max(kOfResident, schedule.vector == 1 ? block.words : 0);
     schedule.occupancy.least = enough ? kResident / schedule.team.threads : 0;
     return true;
   };

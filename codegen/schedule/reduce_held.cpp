@@ -13,7 +13,9 @@ namespace {
 constexpr int kMostOfLaneReadOnly = 48;  // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
                                          // [92112, 1280] on an H100)
 constexpr int kMostOfLaneShared = 40;    // of 2 bytes each, beside operands that all rows share
-constexpr int kRegistersOfNorms = 51;    // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
+constexpr int kMostOfLaneWide = 16, kOfThreadWide = 10;  // of f64 (softmax of rows of 640 on an H200: 34.8 us by warps,
+                                                         // 27.3 by blocks of 64 threads)
+constexpr int kRegistersOfNorms = 51;  // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
 
 // Threads of a block that hold so many elements each, in whole warps.
 int threads_holding(int elements, const RowShape& shape) {
@@ -29,10 +31,17 @@ bool are_many(const RowShape& shape, const Target& target) { return shape.rows >
 void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
                             const RowShape& shape) {
   constexpr std::int64_t kLeast = 1024, kMost = 4096, kShort = 2048;
-  const bool many = are_many(shape, target);
-  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > kMost) return;
+  constexpr std::int64_t kMostGathered = 8192;
+  const bool many = are_many(shape, target), gathered = many && gathers_rows(kernel);
+  if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > (gathered ? kMostGathered : kMost)) return;
   if (many && shape.length <= 32 * kMostOfLaneShared) return;
   schedule.team.mapping = RowMapping::block;
+  // Gathered rows come from the L2, later than a few threads are done with others (layer norm of rows of 4096 of a
+  // table on an H200: 217 us by 256 threads, 174 by 128).
+  if (gathered) {
+    schedule.team.threads = threads_holding(kMostOfLaneShared, shape);
+    return;
+  }
   schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
 }
 
@@ -97,18 +106,27 @@ int slots_of_element(const Kernel& kernel) {
   return cost;
 }
 
+bool gathers_rows(const Kernel& kernel) {
+  const std::vector<const Instr*> loads = row_loads(kernel);
+  return std::any_of(loads.begin(), loads.end(),
+                     [](const Instr* load) { return !load->access.offset.values().empty(); });
+}
+
 void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape) {
   if (!shape.known || !rereads(kernel)) return;
   const bool shares = row_loads(kernel).size() > row_streams(kernel).size();
   if (shares) choose_norm_team(schedule, kernel, target, shape);
   const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
-  const int most_of_lane = reads                                     ? kMostOfLaneReadOnly
-                           : shares && two_bytes && !schedule.peeled ? kMostOfLaneShared
-                                                                     : kMaxHeldElements / 2;
+  const bool wide = widest_of(kernel) > 4;  // f64: two registers of each element
+  const bool few_lanes = shares || schedule.team.lanes < 32;
+  const int most_of_lane = wide                                         ? kMostOfLaneWide
+                           : reads                                      ? kMostOfLaneReadOnly
+                           : few_lanes && two_bytes && !schedule.peeled ? kMostOfLaneShared
+                                                                        : kMaxHeldElements / 2;
   const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
   if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
-    schedule.team.threads = 128;
+    schedule.team.threads = wide ? threads_holding(kOfThreadWide, shape) : 128;
   }
   // As few threads as hold a row of 2-byte elements that is only read: more rows are under way, and fewer wait at a
   // barrier (cross entropy of bf16 rows on an H200: of 2560 52 us by 128 threads, 45 by 64; of 8192 60 by 512, 43.5 by
@@ -119,9 +137,9 @@ void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Tar
       two_bytes && !schedule.peeled && are_many(shape, target) && (reads || shape.length > kLargeStored);
   if (narrow && schedule.team.mapping == RowMapping::block)
     schedule.team.threads = shape.length > kLargeRow ? 512 : reads ? 64 : 256;
-  const int few = schedule.team.mapping == RowMapping::warp ? most_of_lane
-                  : narrow                                  ? kMaxHeldElements
-                                                            : kMaxHeldElements / 2;
+  const int few = schedule.team.mapping == RowMapping::warp    ? most_of_lane
+                  : narrow || (shares && gathers_rows(kernel)) ? kMaxHeldElements
+                                                               : kMaxHeldElements / 2;
   for (const int most : {few, kMaxHeldElements}) {
     ReduceSchedule larger = schedule;
     for (hold_row(larger, kernel, shape, most);

@@ -18,6 +18,9 @@ constexpr int kMostOfNorms = 24;           // issue slots of an element of a nor
 /// Issue slots of what is computed of one element of a row.
 int slots_of_element(const Kernel& kernel);
 
+/// Whether rows come from places that are loaded: of a table that others read too.
+bool gathers_rows(const Kernel& kernel);
+
 /// Holds a row that is read again in registers, where it fits, with more threads where that is what it takes to hold
 /// few elements in each: they leave room for more blocks on a multiprocessor.
 void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Target& target, const RowShape& shape);

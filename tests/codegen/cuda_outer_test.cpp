@@ -63,7 +63,7 @@ TEST(CudaOuter, AThreadHoldsMoreElementsBeforeThereAreMoreThreads) {
   const auto schedule_of = [](int columns) { return print(norm_backward(columns, kTarget).schedule); };
   EXPECT_EQ(schedule_of(1024),
             "reduce team=block threads=128 vector=8 keep=registers elements=8 cut=persistent_blocks blocks=1056 "
-            "stages=1 least_blocks=8");
+            "stages=2 least_blocks=8");
   EXPECT_EQ(schedule_of(4096),
             "reduce team=block threads=256 vector=8 keep=registers elements=16 cut=persistent_blocks blocks=264 "
             "stages=2 streaming least_blocks=2");
