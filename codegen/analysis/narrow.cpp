@@ -163,11 +163,21 @@ InstrId softplus_argument(const Kernel& kernel, InstrId id) {
   return most != nullptr && most->args[0] == x && is_literal(kernel, most->args[1], 0) ? x : -1;
 }
 
-// What is one function for 16 bits, in place of several: functions of functions, quotients by 1 + exp(y), 1 + tanh(y).
-void compose(Kernel& kernel, InstrId id) {
+// Whether `id` is exp(-|x|).
+bool is_share_of_one(const Kernel& kernel, InstrId id) {
+  for (const ir::Op op : {ir::Op::exp, ir::Op::neg, ir::Op::abs}) {
+    const Instr& instr = kernel.instr(id);
+    if (instr.kind != InstrKind::map || instr.op != op) return false;
+    id = instr.args[0];
+  }
+  return true;
+}
+
+// What is one function in place of several: functions of functions, quotients by 1 + exp(y); for 16 bits 1 + tanh(y).
+void compose(Kernel& kernel, InstrId id, bool narrow) {
   Instr& instr = kernel.body[static_cast<std::size_t>(id)];
   const auto becomes = [&](Composed composed, ir::Op op, InstrId argument) {
-    instr.narrow = true;
+    instr.narrow = narrow;
     instr.composed = composed;
     instr.op = op;
     instr.args = op == ir::Op::div ? std::vector{instr.args[0], argument} : std::vector{argument};
@@ -177,7 +187,9 @@ void compose(Kernel& kernel, InstrId id) {
   if (instr.op == ir::Op::tanh)
     if (const InstrId x = softplus_argument(kernel, instr.args[0]); x >= 0)
       return becomes(Composed::tanh_of_softplus, ir::Op::tanh, x);
-  if (instr.op != ir::Op::add) return;
+  if (!narrow && instr.op == ir::Op::log1p && is_share_of_one(kernel, instr.args[0]))
+    instr.composed = Composed::of_share;
+  if (!narrow || instr.op != ir::Op::add) return;
   for (const ir::Op op : {ir::Op::tanh, ir::Op::erf})
     if (const InstrId x = only_argument(kernel, beside_one(kernel, id), op); x >= 0)
       return becomes(Composed::one_plus, op, x);
@@ -216,8 +228,8 @@ void mark_functions(Kernel& kernel) {
     if (instr.kind != InstrKind::map || instr.narrow || compute_type(instr.dtype) != DType::f32) continue;
     const auto id = static_cast<InstrId>(i);
     const bool ends = ends_narrow(kernel, id, kMostFactors, false), few = ends || (is_narrow(instr.dtype) && !wide[i]);
-    if (few) compose(kernel, id);
-    if (instr.narrow) continue;
+    compose(kernel, id, few);
+    if (instr.narrow || instr.composed != Composed::none) continue;
     instr.narrow = (few && has_function(instr.op)) || (ends && instr.op == ir::Op::sqrt);
   }
 }

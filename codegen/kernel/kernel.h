@@ -60,6 +60,7 @@ enum class Composed : std::uint8_t {
   logistic,          ///< div: args[0] / (1 + exp(args[1])); reciprocal: 1 / (1 + exp(args[0]))
   one_plus,          ///< tanh, erf: 1 + op(args[0])
   tanh_of_softplus,  ///< tanh: tanh(log(1 + exp(args[0])))
+  of_share,          ///< log1p: args[0] is from 0 to 1
 };
 
 struct Instr {
@@ -77,7 +78,7 @@ struct Instr {
   bool tf32 = false;        ///< contract
   int block = 0;            ///< contract: of how many terms tensor cores may add up the products; 0: any number
   bool narrow = false;      ///< map: computed for results of 16 bits (codegen/analysis/narrow.h)
-  Composed composed = Composed::none;  ///< map: only where it is narrow
+  Composed composed = Composed::none;  ///< map (codegen/analysis/narrow.h)
   bool reused = false;                 ///< map: the graph has several uses of the value, in this kernel or in others
   bool rounded = false;       ///< a real mul: no compiler may contract it with a sum (codegen/lower/one_rounding.h)
   std::string note;           ///< the graph value it computes, for comments ("h = matmul"); sanitised

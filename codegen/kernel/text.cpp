@@ -73,6 +73,7 @@ const char* composed_text(Composed composed) {
     case Composed::logistic: return "logistic ";
     case Composed::one_plus: return "one_plus ";
     case Composed::tanh_of_softplus: return "of_softplus ";
+    case Composed::of_share: return "of_share ";
   }
   return "";
 }

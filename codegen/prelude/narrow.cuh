@@ -1,4 +1,5 @@
-// Functions for results of 16 bits (codegen/analysis/narrow.h): to within 2^-16 of their value where nothing else is said,
+// Functions for results of 16 bits (codegen/analysis/narrow.h), and at the end some of f32: to within 2^-16 of their value
+// where nothing else is said,
 // by the approximate instructions, of which a multiprocessor has sixteen in a clock, and without a branch. Polynomials are
 // minimax ones (Remez). Special values are those of ops.def's expressions.
 
@@ -175,4 +176,34 @@ __device__ __forceinline__ float one_plus_erf(float x) {
 __device__ __forceinline__ float tanh_of_softplus(float x) {
   const float e = narrow_exp(minimum(x, 20.0f)), n = e * (e + 2.0f);
   return n * quick_reciprocal(n + 2.0f);
+}
+
+//@ close_reciprocal
+// 1 / x to within a unit of the last place, of what has a normal reciprocal.
+__device__ __forceinline__ float close_reciprocal(float x) {
+  const float y = quick_reciprocal(x);
+  return fma(y, fma(-x, y, 1.0f), y);
+}
+
+//@ logistic_of_f32
+// 1 / (1 + exp(x)) to within 2^-22: of the exponential that is at most 1, so that no quotient leaves the range.
+__device__ __forceinline__ float logistic_of_f32(float x) {
+  const float e = exp(-fabsf(x)), share = close_reciprocal(1.0f + e);
+  return x > 0.0f ? e * share : share;
+}
+
+//@ tanh_of_softplus_of_f32
+// As tanh_of_softplus, to within 2^-21.
+__device__ __forceinline__ float tanh_of_softplus_of_f32(float x) {
+  const float e = exp(minimum(x, 20.0f)), n = e * (e + 2.0f);
+  return n * close_reciprocal(n + 2.0f);
+}
+
+//@ log1p_of_share
+// log(1 + e) to within 2^-22, where e is from 0 to 1: 2 atanh(s), s = e / (2 + e), whose series in s^2 is a minimax one.
+__device__ __forceinline__ float log1p_of_share(float e) {
+  const float sum = 2.0f + e, inverse = quick_reciprocal(sum), near = e * inverse;
+  const float s = fma(fma(-near, sum, e), inverse, near), t = s * s, twice = s + s;
+  const float series = fma(fma(fma(t, 0.13425750f, 0.14118309f), t, 0.20003781f), t, 0.33333319f);
+  return fma(twice * t, series, twice);
 }

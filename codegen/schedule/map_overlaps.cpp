@@ -85,7 +85,10 @@ bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel) {
       own = std::max(own, vector * overlap.step * size);
       bytes += overlap.vectors() * overlap.aligned * size;
     }
-    if (overlaps.empty() || (vector > 1 && (own > 16 || bytes > kMostStretchBytes))) continue;
+    // Two narrow points may lie further apart (sums of every five of bf16 rows of 512 on an H200: 242 us by single
+    // points, 147 by two).
+    const std::int64_t most_own = vector == 2 && widest <= 2 ? 32 : 16;
+    if (overlaps.empty() || (vector > 1 && (own > most_own || bytes > kMostStretchBytes))) continue;
     schedule.vector = vector;
     schedule.flat = *flat;
     schedule.overlaps = true;

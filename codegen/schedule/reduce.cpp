@@ -114,11 +114,14 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   const auto covered = [&](std::int64_t of) {
     return static_cast<double>((vectors + of - 1) / of * of) / static_cast<double>(vectors);
   };
+  const bool stored_pieces = pieces && vector_bytes == kWideVector;
+  const bool read_pieces = !stores_elements(kernel) && schedule.vector > 1 && vector_bytes == kWideVector;
   const auto gains = [&](std::int64_t half) {
-    return half >= least && vectors <= kVectorsOfHalf * half && covered(2 * half) > kMostIdle &&
-           covered(half) < covered(2 * half) - kGained && enough(schedule.team.threads, static_cast<int>(half));
+    return half >= least && half * vector_bytes >= kPiece && vectors <= kVectorsOfHalf * half &&
+           covered(2 * half) > kMostIdle && covered(half) < covered(2 * half) - kGained &&
+           enough(schedule.team.threads, static_cast<int>(half));
   };
-  if (schedule.team.mapping == RowMapping::warp && pieces && vector_bytes == kWideVector)
+  if (schedule.team.mapping == RowMapping::warp && (stored_pieces || read_pieces))
     while (gains(schedule.team.lanes / 2)) schedule.team.lanes /= 2;
   const int lanes = team_size(schedule);
   const std::int64_t row_bytes = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
@@ -260,6 +263,10 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const RowShape shape = shape_of(kernel);
   choose_vector(schedule, kernel, shape);
   choose_team(schedule, kernel, target, shape);
+  // Few rows, of which each has a multiprocessor alone, end the sooner the more threads it has (means of 30 f32 rows of
+  // 5440 on an H200: 9.0 us by 128, 6.3 by 256).
+  if (schedule.team.mapping == RowMapping::block && shape.known && 2 * shape.rows <= target.multiprocessors)
+    schedule.team.threads = std::min(kMostThreadsOfRow, 2 * schedule.team.threads);
   const bool online = target.may.online && find_online(kernel).has_value();
   const bool wide = widest_of(kernel) > 4;  // f64, which takes twice the registers
   if (online) choose_online_threads(schedule, shape, rounds_of(kernel, {.online = true}).sweeps.size() > 1, wide);

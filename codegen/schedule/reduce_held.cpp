@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostOfLaneReadOnly = 48;  // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
                                          // [92112, 1280] on an H100)
-constexpr int kMostOfLaneShared = 40;    // of 2 bytes each, beside operands that all rows share
+constexpr int kMostOfLaneStored = 40;  // of 2 bytes each, in whole vectors (f16 rows of 1280 over their greatest on an
+                                       // H200: 167 us by blocks, 122 by warps)
 constexpr int kMostOfLaneWide = 16, kOfThreadWide = 10;  // of f64 (softmax of rows of 640 on an H200: 34.8 us by warps,
                                                          // 27.3 by blocks of 64 threads)
 constexpr int kRegistersOfNorms = 51;  // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
@@ -34,12 +35,12 @@ void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, cons
   constexpr std::int64_t kMostGathered = 8192;
   const bool many = are_many(shape, target), gathered = many && gathers_rows(kernel);
   if (widest_of(kernel) != 2 || shape.length < kLeast || shape.length > (gathered ? kMostGathered : kMost)) return;
-  if (many && shape.length <= 32 * kMostOfLaneShared) return;
+  if (many && shape.length <= 32 * kMostOfLaneStored) return;
   schedule.team.mapping = RowMapping::block;
   // Gathered rows come from the L2, later than a few threads are done with others (layer norm of rows of 4096 of a
   // table on an H200: 217 us by 256 threads, 174 by 128).
   if (gathered) {
-    schedule.team.threads = threads_holding(kMostOfLaneShared, shape);
+    schedule.team.threads = threads_holding(kMostOfLaneStored, shape);
     return;
   }
   schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
@@ -118,11 +119,10 @@ void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Tar
   if (shares) choose_norm_team(schedule, kernel, target, shape);
   const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
   const bool wide = widest_of(kernel) > 4;  // f64: two registers of each element
-  const bool few_lanes = shares || schedule.team.lanes < 32;
-  const int most_of_lane = wide                                         ? kMostOfLaneWide
-                           : reads                                      ? kMostOfLaneReadOnly
-                           : few_lanes && two_bytes && !schedule.peeled ? kMostOfLaneShared
-                                                                        : kMaxHeldElements / 2;
+  const int most_of_lane = wide                            ? kMostOfLaneWide
+                           : reads                         ? kMostOfLaneReadOnly
+                           : two_bytes && !schedule.peeled ? kMostOfLaneStored
+                                                           : kMaxHeldElements / 2;
   const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
   if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;

@@ -23,11 +23,15 @@ constexpr int kFewVectors = 8;   // bf16 rows of 20 74 us, 36 staged; of 100 43 
 constexpr int kThreads = 64;     // of a block, at first
 constexpr int kMostThreads = 512;
 constexpr int kMostLanes = 8;
-constexpr int kResident = 1024;                  // threads of a multiprocessor that have room for their rows
-constexpr std::int64_t kBytesOfBlock = 6 << 10;  // read and written, which take longer than to launch a block
-constexpr int kBlocks = 4;                       // of a multiprocessor
-constexpr int kMostHeld = 32;                    // elements of a thread in registers
-constexpr std::int64_t kPiece = 512;             // bytes that a block stores of each column
+constexpr int kResident = 1024;                   // threads of a multiprocessor that have room for their rows
+constexpr int kResidentAcross = 512;              // where they are stored across, which takes no fewer accesses by more
+                                                  // (H200: f32 rows of 192 of two streams 78 us by 8 lanes, 60 by 4;
+                                                  // bf16 rows of 96 213 by two, 183 by threads)
+constexpr std::int64_t kMostOfBlock = 100 << 10;  // bytes of rows: two blocks of a multiprocessor
+constexpr std::int64_t kBytesOfBlock = 6 << 10;   // read and written, which take longer than to launch a block
+constexpr int kBlocks = 4;                        // of a multiprocessor
+constexpr int kMostHeld = 32;                     // elements of a thread in registers
+constexpr std::int64_t kPiece = 512;              // bytes that a block stores of each column
 
 // Bytes of a vector along the rows, of the widest stream.
 std::int64_t widest_vector(const Kernel& kernel, int vector) {
@@ -93,12 +97,14 @@ std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& 
   const bool held = rereads(kernel) && !across && !alone;
   const std::int64_t most_held = held ? kMostHeld : shape.length;
   int lanes = 1, threads = kThreads;
-  while (lanes < kMostLanes && (kResident * row_bytes > lanes * std::int64_t{target.shared_memory_per_multiprocessor} ||
+  const std::int64_t resident = across ? kResidentAcross : kResident;
+  while (lanes < kMostLanes && (resident * row_bytes > lanes * std::int64_t{target.shared_memory_per_multiprocessor} ||
                                 shape.length > lanes * most_held))
     lanes *= 2;
   const std::int64_t moved = shape.length * stream_bytes(kernel) * (stores_elements(kernel) ? 2 : 1);
   const auto few = [&] {
-    return threads / lanes * moved < kBytesOfBlock || (across && threads / lanes * narrowest_stored(kernel) < kPiece);
+    return threads / lanes * moved < kBytesOfBlock || (across && threads / lanes * narrowest_stored(kernel) < kPiece &&
+                                                       2 * threads / lanes * row_bytes <= kMostOfBlock);
   };
   while (threads < kMostThreads && few() && enough(2 * threads, lanes)) threads *= 2;
   return enough(threads, lanes) ? staged_rows(kernel, target, threads, lanes) : std::nullopt;

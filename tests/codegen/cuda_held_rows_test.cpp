@@ -184,11 +184,11 @@ TEST(CudaHeldRows, LongRowsAsTheyAreScheduled) {
         schedule.keep = InShared{128, 112};
       });
   EXPECT_TRUE(mixed.peeled && shared_elements(mixed) < held_elements(mixed));
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").team.threads, 1024);
-  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").team.cluster, 4);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 65536]) { y = log_softmax(x); return y }").team.threads, 512);
+  EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 80004]) { y = log_softmax(x); return y }").team.cluster, 8);
   EXPECT_EQ(in_shared_memory("graph g(x: f32[1, 140004]) { y = softmax(x); return y }").team.cluster, 8);
   EXPECT_EQ(
-      in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").team.cluster, 1);
+      in_shared_memory("graph g(x: f32[3, 21000], w: f32[21000]) { y = layer_norm(x, w); return y }").team.cluster, 4);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ void expect_in_kernel(const std::string& text, const std::string& wanted, bool t
   EXPECT_EQ(kernel.find(wanted) != std::string::npos, there) << wanted << "\n" << kernel;
 }
 
-// One function in place of several, for bf16 and f16; the formula as it is for f32.
+// One function in place of several, for bf16 and f16; for f32 where it is as near as its parts.
 TEST(Narrow, ActivationsAreFunctionsOfTheirOwn) {
   for (const auto& [call, function] :
        {std::pair{"sigmoid(x)", "narrow logistic reciprocal("}, std::pair{"silu(x)", "narrow logistic div("},
@@ -94,6 +94,10 @@ TEST(Narrow, ActivationsAreFunctionsOfTheirOwn) {
     expect_in_kernel(std::string("x: bf16[4096]) { y = cast(") + call + ", dtype=f32)\nreturn y", "narrow log1p",
                      false);
   }
+  for (const auto& [call, function] :
+       {std::pair{"sigmoid(x)", " logistic reciprocal("}, std::pair{"silu(x)", " logistic div("},
+        std::pair{"mish(x)", " of_softplus tanh("}, std::pair{"softplus(x)", " of_share log1p("}})
+    expect_in_kernel(std::string("x: f32[4096]) { y = ") + call + "\nreturn y", function);
   expect_in_kernel("x: f16[4096]) { y = div(x, add(1, exp(neg(x))))\nreturn y", "narrow logistic div(");
   // who else asks for a part of it gets that
   expect_in_kernel("x: bf16[4096]) { e = add(exp(x), 1)\ny = reciprocal(e)\nreturn y, e", "logistic", false);

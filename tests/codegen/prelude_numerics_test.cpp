@@ -296,5 +296,16 @@ TEST(PreludeNarrow, ComposedFunctionsAreWithinTheirBound) {
   });
 }
 
+TEST(PreludeNarrow, ComposedFunctionsOfF32AreAsNearAsTheirParts) {
+  expect_close("logistic", 0x1p-21, logistic_of_f32, [](double x) { return 1 / (1 + std::exp(x)); });
+  expect_close("tanh_of_softplus", 0x1p-21, tanh_of_softplus_of_f32, [](double x) {
+    const double n = std::expm1(std::log1p(std::exp(std::min(x, 100.0))) * 2);
+    return std::isnan(x) ? x : n / (n + 2);
+  });
+  expect_close(
+      "log1p", 0x1p-22, [](float x) { return log1p_of_share(std::min(std::fabs(x), 1.0f)); },
+      [](double x) { return std::log1p(std::min(std::fabs(x), 1.0)); });
+}
+
 }  // namespace
 }  // namespace tenon

@@ -66,9 +66,9 @@ TEST(ReduceSchedule, BlocksAreHeldOffByTheSharedMemoryTheyAskFor) {
 // A block of 1024 threads, or two of 512, on a multiprocessor.
 TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   // Whose exponentials are of all 24 bits.
-  EXPECT_EQ(chosen("x: bf16[64, 16384]) { y = softmax(cast(x, dtype=f32))"),
+  EXPECT_EQ(chosen("x: bf16[90, 16384]) { y = softmax(cast(x, dtype=f32))"),
             "reduce team=block threads=512 vector=8 keep=shared elements=32 shared=32 least_blocks=2");
-  const std::string softmax = "x: bf16[64, 65536]) { y = softmax(x)";
+  const std::string softmax = "x: bf16[90, 65536]) { y = softmax(x)";
   EXPECT_EQ(chosen(softmax),
             "reduce team=block threads=512 vector=8 keep=shared elements=128 shared=112 least_blocks=2");
   EXPECT_EQ(chosen(softmax, "sm_120"),
@@ -76,7 +76,7 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(chosen(softmax, "sm_80"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=64 least_blocks=1");
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
-  EXPECT_EQ(chosen("x: bf16[64, 131072]) { y = softmax(x)"),
+  EXPECT_EQ(chosen("x: bf16[90, 131072]) { y = softmax(x)"),
             "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
   EXPECT_EQ(
       chosen("x: bf16[64, 262144]) { y = softmax(x)"),
@@ -84,7 +84,7 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(
       chosen("x: f32[4096, 393216]) { y = softmax(x)"),
       "reduce team=block threads=320 grid=19 vector=4 keep=shared elements=68 shared=56 streaming least_blocks=3");
-  EXPECT_EQ(chosen("x: f32[64, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
+  EXPECT_EQ(chosen("x: f32[90, 32768], w: f32[32768]) { y = layer_norm(x, w)"),
             "reduce team=block threads=512 vector=4 keep=shared elements=64 shared=56 least_blocks=2");
   EXPECT_EQ(
       chosen("x: bf16[512, 2097152]) { y = softmax(x)"),
@@ -97,6 +97,9 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
   EXPECT_EQ(
       chosen("x: f64[64, 65536]) { y = softmax(x)"),
       "reduce team=block threads=256 grid=12 vector=2 keep=shared elements=22 shared=22 streaming least_blocks=3");
+  EXPECT_EQ(chosen("x: f32[32, 28672]) { y = softmax(x)"),
+            "reduce team=block threads=448 cluster=4 vector=4 keep=shared elements=16 shared=16 least_blocks=1")
+      << "few rows: more blocks than one share each";
 }
 
 TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {

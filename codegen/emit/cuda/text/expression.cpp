@@ -133,6 +133,16 @@ std::string narrow_expression(const Kernel& kernel, InstrId id) {
   return fmt::format("{}({})", narrow_function(kernel, instr), args[0]);
 }
 
+// The same of f32.
+std::string composed_expression(const Kernel& kernel, const Instr& instr) {
+  const std::string argument = value_name(kernel, instr.args.back());
+  if (instr.composed == Composed::of_share) return fmt::format("log1p_of_share({})", argument);
+  if (instr.composed == Composed::tanh_of_softplus) return fmt::format("tanh_of_softplus_of_f32({})", argument);
+  TENON_CHECK(instr.composed == Composed::logistic, "has no function of f32");
+  const std::string logistic = fmt::format("logistic_of_f32({})", argument);
+  return instr.op == ir::Op::div ? fmt::format("{} * {}", value_name(kernel, instr.args[0]), logistic) : logistic;
+}
+
 std::string random_expression(const Kernel& kernel, const Instr& instr, const Names& names) {
   const bool keyed = contains(names.keyed, instr.args[0]);
   const std::string seed = keyed ? keys_name(instr.args[0]) : value_name(kernel, instr.args[0]);
@@ -226,6 +236,7 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
       if (!is_share(kernel, id) && instr.composed == Composed::none)
         if (const auto quotient = quotient_by_constant(kernel, instr)) return *quotient;
       if (instr.narrow) return narrow_expression(kernel, id);
+      if (instr.composed != Composed::none) return composed_expression(kernel, instr);
       if (is_share(kernel, id))
         return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       if (instr.composed == Composed::none)
