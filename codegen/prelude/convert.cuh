@@ -51,32 +51,60 @@ __device__ __forceinline__ u32 f32_to_small(float x) {
 //@ f32_to_f8e4m3
 // Beyond 448: NaN, which also stands for infinity.
 __device__ __forceinline__ f8e4m3 f32_to_f8e4m3(float x) {
+#if __CUDA_ARCH__ >= 890
+  u16 bits;  // of 448 at most, or NaN
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+  return {(u8)(bits | (fabsf(x) > 464.0f ? 0x7f : 0))};
+#else
   const u32 magnitude = f32_to_small<4, 3>(x);
   const u32 sign = __float_as_uint(x) >> 24 & 0x80u;
   return {(u8)(sign | (magnitude < 0x7fu ? magnitude : 0x7fu))};
+#endif
 }
 
 //@ f32_to_f8e5m2
 // Beyond 57344: infinity.
 __device__ __forceinline__ f8e5m2 f32_to_f8e5m2(float x) {
+#if __CUDA_ARCH__ >= 890
+  u16 bits;  // of 57344 at most, or NaN
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+  return {(u8)(fabsf(x) >= 61440.0f ? (bits & 0x80) | 0x7c : bits)};
+#else
   const u32 magnitude = x == x ? f32_to_small<5, 2>(x) : 0x7eu;
   const u32 sign = __float_as_uint(x) >> 24 & 0x80u;
   return {(u8)(sign | (x == x && magnitude > 0x7cu ? 0x7cu : magnitude))};
+#endif
 }
 
 //@ f8e4m3_to_f32
 __device__ __forceinline__ float f8e4m3_to_f32(f8e4m3 x) {
+#if __CUDA_ARCH__ >= 890
+  u32 pair;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((u16)x.bits));
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((u16)pair));
+  return y;
+#else
   const float magnitude = __uint_as_float((x.bits & 0x7fu) << 20) * 0x1p120f;
   const u32 bits = (x.bits & 0x7fu) == 0x7fu ? 0x7fc00000u : __float_as_uint(magnitude);
   return __uint_as_float(bits | (x.bits & 0x80u) << 24);
+#endif
 }
 
 //@ f8e5m2_to_f32
 __device__ __forceinline__ float f8e5m2_to_f32(f8e5m2 x) {
+#if __CUDA_ARCH__ >= 890
+  u32 pair;
+  asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"((u16)x.bits));
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((u16)pair));
+  return y;
+#else
   const float magnitude = __uint_as_float((x.bits & 0x7fu) << 21) * 0x1p112f;
   const u32 special = (x.bits & 0x7fu) == 0x7cu ? 0x7f800000u : 0x7fc00000u;
   const u32 bits = (x.bits & 0x7cu) == 0x7cu ? special : __float_as_uint(magnitude);
   return __uint_as_float(bits | (x.bits & 0x80u) << 24);
+#endif
 }
 
 //@ f64_to_f32_odd

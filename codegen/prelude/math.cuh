@@ -203,6 +203,20 @@ __device__ __forceinline__ F divide_by(F a, F b, F inverse) {
   return fabs(nearest) > 0 ? nearest : quotient;
 }
 
+//@ divide_by_shared
+// a / b where many a have the same b, whose reciprocal then is found once: rounded as divide_by does. Both are scaled so
+// that b and its reciprocal are normal; a that leaves the range by it has a quotient that leaves it further.
+__device__ __forceinline__ float divide_by_shared(float a, float b) {
+  const float size = fabsf(b), scale = size > 0x1p100f ? 0x1p-48f : size < 0x1p-76f ? 0x1p48f : 1.0f;
+  b *= scale;
+  return divide_by(a * scale, b, 1.0f / b);
+}
+__device__ __forceinline__ double divide_by_shared(double a, double b) {
+  const double size = fabs(b), scale = size > 0x1p800 ? 0x1p-400 : size < 0x1p-600 ? 0x1p400 : 1.0;
+  b *= scale;
+  return divide_by(a * scale, b, 1.0 / b);
+}
+
 //@ share_of
 // a / b where a is from 0 to 1 and b at least 1, or one is NaN. The reciprocal is the same for a whole row; the
 // quotient by it is within two units of the last place, and its remainder makes it the nearest number (Markstein,

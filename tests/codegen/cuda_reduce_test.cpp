@@ -110,7 +110,7 @@ TEST(CudaReduce, ReadsAsIfWritten) {
       const float v0 = bf16_to_f32(x0[c][j]);
       const float v2 = v0 - v1;  // sub
       const float v3 = exp(v2);  // exp
-      const float v5 = v3 / v4;  // div
+      const float v5 = divide_by_shared(v3, v4);  // div
       y0[j] = f32_to_bf16(v5);
     }
     if (inside) store<8, 8>(out0 + 1024 * i0 + r1, y0);

@@ -98,6 +98,16 @@ std::optional<std::string> quotient_by_constant(const Kernel& kernel, const Inst
   return fmt::format("divide_by({}, {}, {})", dividend, value_name(kernel, instr.args[1]), inverse);
 }
 
+// A quotient of f32 or f64 by what all elements along the innermost axis share, the norm or the scale of a row: its
+// reciprocal is found once.
+std::optional<std::string> quotient_by_shared(const Kernel& kernel, const Instr& instr) {
+  if (instr.op != ir::Op::div || !is_real(instr.dtype) || size_of(instr.dtype) < 4 || kernel.axes.empty())
+    return std::nullopt;
+  const std::uint64_t inner = std::uint64_t{1} << (kernel.axes.size() - 1);
+  if ((instr.depends & inner) == 0 || (kernel.instr(instr.args[1]).depends & inner) != 0) return std::nullopt;
+  return fmt::format("divide_by_shared({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
+}
+
 // A quotient or remainder of small integers by a literal, without the steps that a sign takes.
 std::optional<std::string> quotient_of_small_integers(const Kernel& kernel, const Instr& instr) {
   if (is_own_remainder(kernel, instr)) return value_name(kernel, instr.args[0]);
@@ -241,6 +251,7 @@ std::string expression(const Kernel& kernel, InstrId id, const Names& names) {
         return fmt::format("share_of({}, {})", value_name(kernel, instr.args[0]), value_name(kernel, instr.args[1]));
       if (instr.composed == Composed::none)
         if (const auto quotient = quotient_of_16_bits(kernel, instr)) return *quotient;
+      if (const auto quotient = quotient_by_shared(kernel, instr)) return *quotient;
       if (const auto quotient = quotient_of_small_integers(kernel, instr)) return *quotient;
       return map_expression(kernel, instr);
     case InstrKind::round:
