@@ -263,7 +263,8 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
   shift_narrow_tile(schedule, kernel, target);
-  if (!strips_few_rows(schedule, kernel, target, widest)) choose_flat_tile(schedule, kernel, target, vector);
+  if (!turn_short_axes(schedule, kernel, vector) && !strips_few_rows(schedule, kernel, target, widest))
+    choose_flat_tile(schedule, kernel, target, vector);
   if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;

@@ -87,6 +87,28 @@ std::int64_t boxes(const Kernel& kernel, const FlatTile& tile) {
 
 }  // namespace
 
+bool turn_short_axes(MapSchedule& schedule, const Kernel& kernel, int vector) {
+  constexpr std::int64_t kMostPoints = 64;
+  const std::vector<FlatLoad> loads = loads_across(kernel);
+  const int rank = static_cast<int>(kernel.axes.size());
+  const bool turned = !loads.empty() && std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
+    int among = 0;  // so many innermost axes lie in another order
+    for (int i = 0; i < static_cast<int>(load.order.size()); ++i)
+      if (load.order[static_cast<std::size_t>(i)] != rank - 1 - i) among = i + 1;
+    std::int64_t points = 1;
+    for (int axis = rank - among; axis < rank; ++axis)
+      points *= kernel.axes[static_cast<std::size_t>(axis)].extent.constant();
+    return among > 0 && points <= kMostPoints;
+  });
+  const bool flat = std::all_of(kernel.stores.begin(), kernel.stores.end(),
+                                [&](const Store& store) { return flat_width(store.access, vector, kernel) == vector; });
+  if (!turned || !flat || vector == 1) return false;
+  schedule.tile.reset();
+  schedule.vector = vector;
+  schedule.flat = true;
+  return true;
+}
+
 bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target, int vector) {
   const std::vector<FlatLoad> loads = loads_across(kernel);
   if (loads.empty()) return false;

@@ -60,8 +60,11 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
   schedule.tile = tile;
   schedule.vector = std::min(schedule.vector, tile.columns);
   // Measured on sm_90: pairs of 2-byte elements are slower than single ones, and tiles that are also written need more
-  // blocks at once than large ones leave room for (bench/results/map-log.md).
-  if (schedule.vector * narrowest <= 4 && narrowest > 1) schedule.vector = 1;
+  // blocks at once than large ones leave room for (bench/results/map-log.md). Where others are read beside what is
+  // turned, as they are stored, pairs are fewer accesses (swiglu of f16 [.., 122] turned and another on an H200: 59.5
+  // us, 47.5 by pairs).
+  const std::size_t turned = transposed.loads.size() + kernel.stores.size();
+  if (schedule.vector * narrowest <= 4 && narrowest > 1 && streams(kernel).size() <= turned) schedule.vector = 1;
   // Single elements of short columns are stored in longer rows (f16 [21501, 384, 28] turned around on an H100: 548 us,
   // 477 so; [524288, 48] 64 and 57).
   if (schedule.vector == 1 && narrowest == 2 && !few && rows <= tile.columns && columns >= 2 * tile.columns) {
