@@ -18,7 +18,7 @@ namespace {
 
 // Members by a thread, a warp, a block and columns, maps with a ragged end, block sizes from 64 to 256.
 const char* const kMixed =
-    R"(graph mixed(a: f32[1001], b: bf16[rows, 64], c: f32[133, 7], d: f32[rows], e: f32[2, 5000], g: f32[70, 2]) {
+    R"(graph mixed(a: f32[1001], b: bf16[rows, 64], c: f32[133, 7], d: f32[rows], e: f32[70, 5000], g: f32[70, 2]) {
   p = tanh(a)
   q = softmax(b)
   r = sum(c, axis=0)
