@@ -81,9 +81,7 @@ __device__ __forceinline__ float f8e4m3_to_f32(f8e4m3 x) {
 #if __CUDA_ARCH__ >= 890
   u32 pair;
   asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"((u16)x.bits));
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((u16)pair));
-  return y;
+  return f16_to_f32({(u16)pair});
 #else
   const float magnitude = __uint_as_float((x.bits & 0x7fu) << 20) * 0x1p120f;
   const u32 bits = (x.bits & 0x7fu) == 0x7fu ? 0x7fc00000u : __float_as_uint(magnitude);
@@ -96,9 +94,7 @@ __device__ __forceinline__ float f8e5m2_to_f32(f8e5m2 x) {
 #if __CUDA_ARCH__ >= 890
   u32 pair;
   asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"((u16)x.bits));
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"((u16)pair));
-  return y;
+  return f16_to_f32({(u16)pair});
 #else
   const float magnitude = __uint_as_float((x.bits & 0x7fu) << 21) * 0x1p112f;
   const u32 special = (x.bits & 0x7fu) == 0x7cu ? 0x7f800000u : 0x7fc00000u;

@@ -145,6 +145,11 @@ TEST(FlatTile, PairsOfLargeTensorsPassThroughThem) {
   EXPECT_EQ(chosen(transposed("bf16[8192, 2048, 16]", "[1, 0, 2]")), "map threads=512 vector=8 streaming keep_reads");
 }
 
+TEST(FlatTile, ShortAxesThatAreTurnedNeedNone) {
+  EXPECT_EQ(chosen(transposed("bf16[1122448, 4, 7]", "[0, 2, 1]")),
+            "map threads=256 vector=8 flat streaming keep_reads");
+}
+
 TEST(FlatTile, ShortAxesAreJoinedWithTheirNeighbours) {
   EXPECT_EQ(
       chosen(transposed("bf16[4096, 4096, 8]", "[2, 1, 0]")),

@@ -296,6 +296,34 @@ TEST(PreludeNarrow, ComposedFunctionsAreWithinTheirBound) {
   });
 }
 
+// Of all magnitudes: the nearest quotient, or one beside it where the dividend is tiny or the quotient is not normal.
+template <class F>
+void expect_quotients_by_shared(int most, int tiny) {
+  const auto same = [](F a, F b) { return a == b ? std::signbit(a) == std::signbit(b) : a != a && b != b; };
+  const F infinity = std::numeric_limits<F>::infinity(), nan = std::numeric_limits<F>::quiet_NaN();
+  std::vector<F> values{0, -F{0}, 1, -3, infinity, -infinity, nan, std::numeric_limits<F>::denorm_min()};
+  for (int exponent = -most; exponent < most; exponent += most / 24)
+    for (const double mantissa : {1.0, 1.2345678901234567, -1.9999998807907104})
+      values.push_back(static_cast<F>(std::ldexp(mantissa, exponent)));
+  for (const F a : values)
+    for (const F b : values) {
+      const F wanted = a / b, had = divide_by_shared(a, b);
+      const bool normal = a == 0 || std::fabs(wanted) > std::numeric_limits<F>::min();
+      const bool exact = normal && (a == 0 || std::fabs(a) >= std::ldexp(F{1}, tiny));
+      if (exact || std::isnan(wanted) || std::isinf(wanted))
+        EXPECT_TRUE(same(had, wanted)) << a << " / " << b << ": " << had << ", not " << wanted;
+      else
+        EXPECT_LE(std::fabs(had - wanted),
+                  std::fabs(wanted) * std::numeric_limits<F>::epsilon() + std::numeric_limits<F>::denorm_min())
+            << a << " / " << b;
+    }
+}
+
+TEST(PreludeMath, QuotientsByOneDivisorAreTheNearestNumbers) {
+  expect_quotients_by_shared<float>(126, -52);
+  expect_quotients_by_shared<double>(1020, -560);
+}
+
 TEST(PreludeNarrow, ComposedFunctionsOfF32AreAsNearAsTheirParts) {
   expect_close("logistic", 0x1p-21, logistic_of_f32, [](double x) { return 1 / (1 + std::exp(x)); });
   expect_close("tanh_of_softplus", 0x1p-21, tanh_of_softplus_of_f32, [](double x) {

@@ -124,6 +124,25 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
             "reduce team=column threads=128 vector=8 unroll=4 moments streaming_loads");
 }
 
+TEST(ReduceSchedule, BlocksHaveTheFewColumnsOfSeveralRows) {
+  EXPECT_EQ(chosen("x: bf16[131072, 65, 16]) { y = mean(x, axis=1)"),
+            "reduce team=column threads=256 vector=8 unroll=8")
+      << "161 us on an H200 by a block for each two columns, 89 so";
+  EXPECT_EQ(chosen("x: i16[960, 75, 5625]) { y = argmax(x, axis=1)"),
+            "reduce team=column threads=256 columns=256 vector=1 unroll=8")
+      << "single narrow columns lie side by side";
+}
+
+TEST(ReduceSchedule, LanesHaveWholeVectors) {
+  EXPECT_EQ(chosen("x: bf16[135168, 320]) { y = softmax(x)"),
+            "reduce team=warp threads=128 lanes=8 vector=8 keep=registers elements=40 streaming keep_reads");
+  EXPECT_EQ(chosen("x: f16[135168, 1280]) { y = div(x, max(abs(x), axis=1, keepdims=true))"),
+            "reduce team=warp threads=128 vector=8 keep=registers elements=40 streaming keep_reads");
+  EXPECT_EQ(chosen("x: f64[131072, 62]) { y = softmax(x)"),
+            "reduce team=warp threads=128 lanes=8 vector=2 keep=registers elements=8 streaming keep_reads")
+      << "f64 takes two registers";
+}
+
 TEST(ReduceSchedule, AMaximumAndExponentialsDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: f32[25024, 1024]) { y = logsumexp(x, axis=[0])"),
             "reduce team=column threads=256 vector=4 online unroll=8 cut=splits parts=66 finish=warp streaming_loads");
