@@ -102,10 +102,12 @@ class Calibration {
   }
 
   double contraction_rate(const ir::CostModel& cost, DType dtype) const {
+    Options by_lanes = options_;
+    by_lanes.disable.insert("split_f32");
     const Measured measured =
         measure(fmt::format("graph square(a: {0}[n, n], b: {0}[n, n]) {{\n  c = matmul(a, b)\n  return c\n}}\n",
                             name_of(dtype)),
-                {{"n", cpu_ ? 512 : 4096}});
+                {{"n", cpu_ ? 512 : 4096}}, by_lanes);
     return measured.estimate.flops / compute_us(cost, measured) * 1e-6;
   }
 

@@ -64,6 +64,16 @@ Lines contract_lines(TileElement element) {
   return is_16_bit(element.dtype) ? Lines::as_read : Lines::along_depth;
 }
 
+TileElement loop_element(const ContractSchedule& schedule, const Kernel& kernel, InstrId contract,
+                         const Target& target) {
+  const TileElement element = tile_element(kernel, contract, target);
+  return schedule.loop != MainLoop::mma_sync && element.tensor_cores ? TileElement{DType::f32, false} : element;
+}
+
+Lines loop_lines(const ContractSchedule& schedule, TileElement element) {
+  return schedule.loop == MainLoop::mma_3xtf32 ? Lines::as_read : contract_lines(element);
+}
+
 TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
                        const Target& target, int vector_limit) {
   TileAccess access;
@@ -116,6 +126,10 @@ std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dty
   return std::int64_t{16} * lines * (padded ? chunks | 1 : chunks);
 }
 
+std::int64_t f32_tile_bytes(int outer, int depth, bool along_depth) {
+  return std::int64_t{4} * (along_depth ? outer * (depth + 4) : depth * (outer + 8));
+}
+
 std::int64_t plain_tile_bytes(int outer, int depth, DType dtype) { return depth * (outer * size_of(dtype) + 16); }
 
 std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
@@ -123,6 +137,9 @@ std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element,
   const int m = schedule.tile_m, n = schedule.tile_n, k = schedule.tile_k;
   const int threads = 32 * schedule.warps_m * schedule.warps_n;
   const bool turn = is_16_bit(element.dtype);
+  if (schedule.loop == MainLoop::mma_3xtf32)
+    return std::max(schedule.stages * (f32_tile_bytes(m, k, a.along_depth) + f32_tile_bytes(n, k, b.along_depth)),
+                    std::int64_t{4} * schedule.warps_k * 16 * schedule.warps_m * (n + 8));
   if (!element.tensor_cores) {
     const std::int64_t tiles = plain_tile_bytes(m, k, element.dtype) + plain_tile_bytes(n, k, element.dtype);
     return std::max(schedule.stages * tiles, schedule.warps_k * plain_tile_bytes(n, threads / 16, element.dtype));

@@ -28,6 +28,11 @@ struct TileAccess {
 /// cores is free; other tiles have one direction.
 enum class Lines : std::uint8_t { as_read, along_depth, along_outer };
 Lines contract_lines(TileElement element);
+/// The elements of the tiles of a main loop that is neither warpgroups' nor a stream, and how their lines run. Plain
+/// multiplications, and those of f32 in parts, take f32 whatever tensor cores would.
+TileElement loop_element(const ContractSchedule& schedule, const Kernel& kernel, InstrId contract,
+                         const Target& target);
+Lines loop_lines(const ContractSchedule& schedule, TileElement element);
 TileAccess tile_access(const Kernel& kernel, const OperandPart& part, TileElement element, Lines lines,
                        const Target& target, int vector_limit = 16);
 
@@ -48,6 +53,8 @@ int block_terms(const Kernel& kernel, InstrId contract, TileElement element);
 /// Bytes of `matrix_tile` and `plain_tile` of the prelude (tile.cuh).
 std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype);
 std::int64_t plain_tile_bytes(int outer, int depth, DType dtype);
+/// Bytes of `f32_tile` (contract_3xtf32.cuh).
+std::int64_t f32_tile_bytes(int outer, int depth, bool along_depth);
 /// Dynamic shared memory of a contract kernel.
 std::int64_t shared_bytes(const ContractSchedule& schedule, TileElement element, const TileAccess& a,
                           const TileAccess& b);

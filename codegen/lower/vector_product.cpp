@@ -127,6 +127,9 @@ void sum_products(Kernel& kernel) {
 int few_along(const Kernel& kernel, const Target& target) {
   constexpr std::int64_t kMost = 8, kMostOfSmall = 16;
   constexpr std::int64_t kTile = 64, kLeastBytes = 256 << 10;  // of the matrix: tiles serve many small products
+  // From so many rows on tensor cores take f32 in parts, and of a large matrix (H200: 8 x 14336 x 4096 183 us, 78; 16 x
+  // 3795 x 1344 559 and 17; 4 of these 15 and 16).
+  constexpr std::int64_t kFewestInParts = 5, kFewestOfLarge = 3, kLargeMatrix = 128 << 20;
   if (kernel.kernel_class != ir::KernelClass::contract || target.kind != TargetKind::cuda) return -1;
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = tile_element(kernel, parts.contract, target);
@@ -141,6 +144,9 @@ int few_along(const Kernel& kernel, const Target& target) {
   const bool matrix_along = along_depth(rows ? parts.b : parts.a), rows_along = along_depth(rows ? parts.a : parts.b);
   const std::int64_t most = matrix_along && size(other) <= kTile * target.multiprocessors ? kMostOfSmall : kMost;
   const auto bytes = static_cast<std::int64_t>(size_of(kernel.instr(parts.contract).dtype));
+  if (may_split_f32(target) && element.dtype == DType::f32 &&
+      size(few) >= (size(other) * size(parts.k) * bytes >= kLargeMatrix ? kFewestOfLarge : kFewestInParts))
+    return -1;
   const bool fits = extent(few).is_constant() && size(few) >= 2 && size(few) <= most && can_unroll(kernel, few);
   return fits && (rows_along || !matrix_along) && size(other) * size(parts.k) * bytes >= kLeastBytes ? few : -1;
 }

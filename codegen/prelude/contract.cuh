@@ -108,6 +108,51 @@ __device__ __forceinline__ void add_block(T (&totals)[n], T (&sums)[n]) {
   for (int i = 0; i < n; ++i) add_block(totals[i], sums[i]);
 }
 
+//@ add_groups
+// Adds what `groups` of threads left in shared memory, `count` sums each, to the first one's.
+template <int count, int groups, int threads, class T>
+__device__ __forceinline__ void add_groups(T* sums) {
+  for (int i = (int)threadIdx.x; i < count; i += threads) {
+    T all = sums[i];
+#pragma unroll
+    for (int other = 1; other < groups; ++other) all += sums[other * count + i];
+    sums[i] = all;
+  }
+  __syncthreads();
+}
+
+//@ fragments_out
+// Hands a block's sums to `out`, which warps hold as fragments of mma: in each round every warp writes 16 of its rows to
+// shared memory, so that the epilogue's code stands here once, not once for each row. `groups` of warps have each a part
+// of all sums.
+template <int tile_n, int warps_m, int warps_n, int groups, int rows, int columns, class Index, class Result>
+__device__ __forceinline__ void fragments_out(unsigned char* shared, const float (&sum)[rows][columns][4], const Result& out,
+                                              Index m0, Index n0, Index m_limit, Index n_limit) {
+  constexpr int line = tile_n + 8, of_group = 16 * warps_m * line, threads = 32 * warps_m * warps_n * groups;
+  const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+  const int group = groups == 1 ? 0 : warp / (warps_m * warps_n);
+  const int warp_m = warp / warps_n % warps_m, warp_n = warp % warps_n;
+  float* sums = reinterpret_cast<float*>(shared);
+#pragma unroll 1
+  for (int round = 0; round < rows; ++round) {
+    float* mine = sums + group * of_group + (warp_m * 16 + lane / 4) * line + warp_n * columns * 8 + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < rows; ++i)
+      if (i == round)
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+          *reinterpret_cast<float2*>(mine + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);
+          *reinterpret_cast<float2*>(mine + 8 * line + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);
+        }
+    __syncthreads();
+    if constexpr (groups > 1) add_groups<of_group, groups, threads>(sums);
+    walk_rows<16 * warps_m, tile_n, line, threads>(
+        sums, n0, m_limit, n_limit,
+        [&](int row) { return m0 + (Index)(row / 16 * rows * 16 + round * 16 + row % 16); }, out);
+    __syncthreads();
+  }
+}
+
 //@ contract_mma
 // Tensor cores (mma.sync). Warps tile the block's tile; a warp owns tile_m / warps_m x tile_n / warps_n of it. Of a long
 // depth the sums of every `block` tiles are added to totals, so that an error does not grow with it (0: one block).
@@ -123,7 +168,7 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
   constexpr int rows = warp_rows / 16, columns = warp_columns / 8;
   constexpr int step = 32 / (int)sizeof(T);
   static_assert(warp_rows % 16 == 0 && warp_columns % 16 == 0 && tile_k % step == 0, "a warp multiplies whole fragments");
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
   const int warp_m = warp / warps_n, warp_n = warp % warps_n;
 
   float sum[rows][columns][4] = {}, total[block > 0 ? rows : 1][columns][4] = {};
@@ -152,26 +197,7 @@ __device__ __forceinline__ void contract_mma(unsigned char* shared, const A& a, 
     add_block(sum, total);
   }
 
-  // In each round every warp writes 16 of its rows: the epilogue's code stands here once, not once for each row.
-  constexpr int line = tile_n + 8;
-  float* sums = reinterpret_cast<float*>(shared);
-#pragma unroll 1
-  for (int round = 0; round < rows; ++round) {
-    float* mine = sums + (warp_m * 16 + lane / 4) * line + warp_n * warp_columns + lane % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < rows; ++i)
-      if (i == round)
-#pragma unroll
-        for (int j = 0; j < columns; ++j) {
-          *reinterpret_cast<float2*>(mine + j * 8) = make_float2(sum[i][j][0], sum[i][j][1]);
-          *reinterpret_cast<float2*>(mine + 8 * line + j * 8) = make_float2(sum[i][j][2], sum[i][j][3]);
-        }
-    __syncthreads();
-    walk_rows<16 * warps_m, tile_n, line, threads>(
-        sums, n0, m_limit, n_limit,
-        [&](int row) { return m0 + (Index)(row / 16 * warp_rows + round * 16 + row % 16); }, out);
-    __syncthreads();
-  }
+  fragments_out<tile_n, warps_m, warps_n, 1>(shared, sum, out, m0, n0, m_limit, n_limit);
 }
 
 //@ contract_simt
@@ -223,15 +249,7 @@ __device__ __forceinline__ void contract_simt(unsigned char* shared, const A& a,
 #pragma unroll
         for (int j = 0; j < columns; ++j) mine[j] = sum[i][j];
     __syncthreads();
-    if constexpr (groups > 1) {
-      for (int i = threadIdx.x; i < of_group; i += threads * groups) {
-        T all = sums[i];
-#pragma unroll
-        for (int other = 1; other < groups; ++other) all += sums[other * of_group + i];
-        sums[i] = all;
-      }
-      __syncthreads();
-    }
+    if constexpr (groups > 1) add_groups<of_group, groups, threads * groups>(sums);
     walk_rows<threads / 16, tile_n, line, threads * groups>(
         sums, n0, m_limit, n_limit, [&](int row) { return m0 + (Index)(row * rows + round); }, out);
     __syncthreads();

@@ -186,10 +186,11 @@ __device__ __forceinline__ float close_reciprocal(float x) {
 }
 
 //@ logistic_of_f32
-// 1 / (1 + exp(x)) to within 2^-22: of the exponential that is at most 1, so that no quotient leaves the range.
+// 1 / (1 + exp(x)) to within 2^-22: of the exponential that is at most 1, so that no quotient leaves the range. 0 where
+// exp(x) is beyond f32, as written.
 __device__ __forceinline__ float logistic_of_f32(float x) {
   const float e = exp(-fabsf(x)), share = close_reciprocal(1.0f + e);
-  return x > 0.0f ? e * share : share;
+  return x > 88.72283f ? 0.0f : x > 0.0f ? e * share : share;
 }
 
 //@ tanh_of_softplus_of_f32

@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/row_shape.h"
 #include "codegen/kernel/kernel.h"
+#include "codegen/lower/parts.h"
 #include "codegen/schedule/schedule.h"
 
 namespace tenon::codegen {
@@ -95,6 +96,12 @@ std::vector<ReduceSchedule> reduce_alternatives(const Kernel& kernel, const Targ
 ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& target);
 std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const Target& target,
                                                     const ContractSchedule& chosen);
+/// f32 in parts of tf32, where tensor cores take it and the product is large enough
+/// (codegen/schedule/contract_f32.cpp), and what might be better.
+std::optional<ContractSchedule> choose_f32_parts(const Kernel& kernel, const ContractParts& parts,
+                                                 const Target& target);
+std::vector<ContractSchedule> f32_parts_alternatives(const Kernel& kernel, const ContractParts& parts,
+                                                     const Target& target);
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
 std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen);
 /// For every class on a CPU (codegen/schedule/cpu.cpp).

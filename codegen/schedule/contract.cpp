@@ -460,6 +460,7 @@ ContractSchedule choose_contract_schedule(const Kernel& kernel, const Target& ta
   if (parts.second || !element.tensor_cores || !small_and_unaligned(problem))
     if (const auto wgmma = choose_wgmma(kernel, parts, target, problem)) return *wgmma;
   if (const auto stream = choose_stream(kernel, target, problem)) return *stream;
+  if (const auto in_parts = choose_f32_parts(kernel, parts, target)) return *in_parts;
   if (!element.tensor_cores) {
     const PlainTile plain = plain_tile(kernel, parts, problem, target);
     return in_warps(*plain.tile, 3, plain.groups, kernel, target);
@@ -483,7 +484,8 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
     for (const Tile& tile : kTensorTiles)
       if (tile_element(kernel, parts.contract, target).tensor_cores && !parts.second)
         for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, 1, kernel, target));
-  if (chosen.loop == MainLoop::simt)
+  for (const ContractSchedule& in_parts : f32_parts_alternatives(kernel, parts, target)) result.push_back(in_parts);
+  if (chosen.loop == MainLoop::simt || chosen.loop == MainLoop::mma_3xtf32)
     for (const Tile& tile : kScalarTiles)
       for (const int groups : {1, 2, 4, 8})
         for (const int stages : {2, 3, 4}) result.push_back(in_warps(tile, stages, groups, kernel, target));

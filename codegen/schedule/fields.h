@@ -11,7 +11,7 @@ namespace tenon::codegen {
 
 /// The words for an enum's values or a variant's alternatives, in their order; the variants' first is the default.
 inline constexpr std::array kRowMappings = {"thread", "warp", "block", "column"};
-inline constexpr std::array kMainLoops = {"simt", "mma_sync", "wgmma", "stream", "cpu"};
+inline constexpr std::array kMainLoops = {"simt", "mma_sync", "mma_3xtf32", "wgmma", "stream", "cpu"};
 inline constexpr std::array kFeeds = {"boxes", "threads"};
 inline constexpr std::array kKeeps = {"reread", "registers", "shared", "buffer"};
 inline constexpr std::array kCuts = {"whole", "splits", "persistent_blocks"};

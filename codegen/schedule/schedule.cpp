@@ -55,6 +55,8 @@ void take_out(AttendSchedule& schedule, const Features& may) {
 // Of what other fields rest on. Rows with outer reductions have to be held.
 bool respects_structure(const Schedule& schedule, const Features& may) {
   if (const auto* map = std::get_if<MapSchedule>(&schedule)) return may.overlaps || !map->staged;
+  if (const auto* product = std::get_if<ContractSchedule>(&schedule))
+    return may.split_f32 || product->loop != MainLoop::mma_3xtf32;
   const auto* reduce = std::get_if<ReduceSchedule>(&schedule);
   if (reduce == nullptr) return true;
   const PersistentBlocks* persistent = persistent_blocks(*reduce);

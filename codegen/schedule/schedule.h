@@ -189,11 +189,12 @@ const PersistentBlocks* persistent_blocks(const ReduceSchedule& schedule);
 int team_size(const ReduceSchedule& schedule);
 
 enum class MainLoop : std::uint8_t {
-  simt,      ///< scalar FMA on registers, operands through shared memory: every dtype
-  mma_sync,  ///< warp-level tensor cores (sm_75: f16; sm_80 and later: f16, bf16, tf32)
-  wgmma,     ///< tensor cores of warpgroups, operands by boxes (sm_90a: f16, bf16)
-  stream,    ///< few rows or columns: mma_sync on what warps, which divide the depth, load into registers (f16, bf16)
-  cpu,       ///< packed panels and a vector micro-kernel
+  simt,        ///< scalar FMA on registers, operands through shared memory: every dtype
+  mma_sync,    ///< warp-level tensor cores (sm_75: f16; sm_80 and later: f16, bf16, tf32)
+  mma_3xtf32,  ///< the same of f32, each element of which is two numbers of tf32 (sm_80 and later)
+  wgmma,       ///< tensor cores of warpgroups, operands by boxes (sm_90a: f16, bf16)
+  stream,      ///< few rows or columns: mma_sync on what warps, which divide the depth, load into registers (f16, bf16)
+  cpu,         ///< packed panels and a vector micro-kernel
 };
 
 /// How an operand of a wgmma main loop comes into shared memory.
@@ -206,8 +207,8 @@ struct ContractSchedule {
   MainLoop loop = MainLoop::simt;
   int tile_m = 64, tile_n = 64, tile_k = 16;  ///< of a block (CPU: cache block; stream: tile_k is a warp's)
   int warps_m = 2, warps_n = 2;               ///< warps of a block along m and n
-  int warps_k = 1;                 ///< stream: warps that divide the depth; simt: groups of warps, of a tile's depth
-  int stages = 2;                  ///< tiles of operands in flight
+  int warps_k = 1;  ///< stream: warps that divide the depth; simt, mma_3xtf32: groups of warps, of a tile's depth
+  int stages = 2;   ///< tiles of operands in flight
   int vector_a = 1, vector_b = 1;  ///< elements per load of each operand
   int products = 1;                ///< wgmma: of the same rows, which share tile_n columns of a tile
   int consumers = 2;               ///< wgmma: warpgroups that multiply

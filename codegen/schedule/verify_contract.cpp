@@ -11,6 +11,7 @@ namespace tenon::codegen {
 namespace {
 
 constexpr int kMostSums = 128;              // of a thread, in registers
+constexpr int kMostSumsOfParts = 32;        // of f32: three of each
 constexpr int kMostSumsOfWarpgroups = 192;  // beside one warpgroup that asks for boxes
 constexpr int kMostSumsAndTotals = 192;     // beside one warpgroup of producers, or one that multiplies alone
 constexpr int kMostStages = 16;             // of operands under way
@@ -22,6 +23,11 @@ bool holds_vectors(const TileAccess& access, int outer, int depth) {
 
 Reason verify_fragments(const ContractSchedule& schedule, TileElement element) {
   const int threads = 32 * schedule.warps_m * schedule.warps_n;
+  if (schedule.loop == MainLoop::mma_3xtf32)
+    return schedule.tile_m % (16 * schedule.warps_m) != 0 || schedule.tile_n % (8 * schedule.warps_n) != 0 ||
+                   schedule.tile_k % (8 * schedule.warps_k) != 0
+               ? "a warp multiplies whole fragments"
+               : "";
   if (element.tensor_cores) {
     const int step = static_cast<int>(32 / size_of(element.dtype));  // of the depth, of one fragment
     return schedule.tile_m % (16 * schedule.warps_m) != 0 || schedule.tile_n % (16 * schedule.warps_n) != 0 ||
@@ -145,25 +151,29 @@ Reason verify_cuda(const ContractSchedule& schedule, const Kernel& kernel, const
   if (schedule.bounded && schedule.loop == MainLoop::stream) return "where a matrix streams nobody looks at bounds";
   if (schedule.loop == MainLoop::stream) return verify_stream(schedule, kernel, target);
   if (schedule.streaming_loads) return "loads bypass the caches where a matrix streams";
-  if (schedule.warps_k != 1 && schedule.loop != MainLoop::simt)
-    return "warps divide the depth where it streams, and of plain multiplications";
+  if (schedule.warps_k != 1 && schedule.loop != MainLoop::simt && schedule.loop != MainLoop::mma_3xtf32)
+    return "warps divide the depth where it streams, and of f32";
   if (schedule.loop == MainLoop::wgmma) return verify_wgmma(schedule, kernel, target);
   const ContractParts parts = contract_parts(kernel);
-  TileElement element = tile_element(kernel, parts.contract, target);
+  const TileElement element = loop_element(schedule, kernel, parts.contract, target);
   if (schedule.loop == MainLoop::mma_sync && !element.tensor_cores) return "tensor cores do not take these operands";
-  if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
+  const bool in_parts = schedule.loop == MainLoop::mma_3xtf32;
+  if (in_parts && (element.dtype != DType::f32 || !may_split_f32(target)))
+    return "tensor cores take f32 in parts from sm_80 on";
   if (schedule.warps_m < 1 || schedule.warps_n < 1 || schedule.warps_k < 1 ||
       schedule.warps_m * schedule.warps_n * schedule.warps_k > kMostThreads / 32)
     return "a block has whole warps, up to 1024 threads";
   if (schedule.tile_m < 1 || schedule.tile_n < 1 || schedule.tile_k < 1) return "a tile is not empty";
   if (schedule.tile_k % schedule.warps_k != 0) return "groups of warps divide a tile's depth";
   if (Reason why = verify_fragments(schedule, element); !why.empty()) return why;
-  if (schedule.tile_m * schedule.tile_n > kMostSums * 32 * schedule.warps_m * schedule.warps_n)
+  if (schedule.tile_m * schedule.tile_n >
+      (in_parts ? kMostSumsOfParts : kMostSums) * 32 * schedule.warps_m * schedule.warps_n)
     return "the sums of a thread exceed its registers";
   if (schedule.stages < 2) return "one stage is filled while another is read";
   if (!is_vector(schedule.vector_a) || !is_vector(schedule.vector_b)) return "a vector has 1 to 16 elements";
-  const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target, schedule.vector_a);
-  const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target, schedule.vector_b);
+  const Lines lines = loop_lines(schedule, element);
+  const TileAccess a = tile_access(kernel, parts.a, element, lines, target, schedule.vector_a);
+  const TileAccess b = tile_access(kernel, parts.b, element, lines, target, schedule.vector_b);
   if (!holds_vectors(a, schedule.tile_m, schedule.tile_k) || !holds_vectors(b, schedule.tile_n, schedule.tile_k))
     return "the lines of a tile are whole vectors";
   if (shared_bytes(schedule, element, a, b) > target.shared_memory_per_block)

@@ -75,6 +75,13 @@ ir::TensorCores tensor_cores(const Target& target) {
   return {.f16 = target.sm >= 75, .bf16 = target.sm >= 80, .tf32 = target.sm >= 80, .f8 = target.may.wgmma};
 }
 
+// Three products of tf32, of which there are half as many a clock as of f16. By mma.sync two thirds of them are
+// reached.
+bool may_split_f32(const Target& target) {
+  return target.may.split_f32 && target.sm >= 80 &&
+         target.tensor_flops_per_clock / 6 * 2 / 3 > 2 * target.lanes_per_multiprocessor;
+}
+
 Target cuda_target(const std::string& arch, const std::string& device) {
   if (std::find(std::begin(kArchitectures), std::end(kArchitectures), arch) == std::end(kArchitectures))
     throw Error(ErrorKind::unsupported, fmt::format("'{}' is no target", arch), {},

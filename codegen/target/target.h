@@ -55,6 +55,9 @@ bool has_fma(const Target& target);
 /// What its tensor cores multiply.
 ir::TensorCores tensor_cores(const Target& target);
 
+/// Whether tensor cores multiply f32 in parts of tf32 faster than lanes do.
+bool may_split_f32(const Target& target);
+
 /// The target named "sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120", … with the numbers of a device of that
 /// architecture: of the one whose name is part of `device` ("NVIDIA H200"), of a typical one where none is.
 /// Error(unsupported) with the list of known architectures otherwise.

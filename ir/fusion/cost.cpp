@@ -197,6 +197,7 @@ CostModel cpu_cost_model(int cores) {
   cost.sector_bytes = 0;
   cost.gigaslots_s = count * kLanes * kGigahertz * kOperationsAClock;
   cost.tensor_tflops = cost.lane_tflops = 2 * cost.gigaslots_s * 1e-3;
+  cost.f32_tflops = 0;
   cost.tensor_cores.tf32 = false;  // f32 is never rounded
   cost.tile_tests = false;
   cost.fed_elements_ns = 0;

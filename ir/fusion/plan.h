@@ -85,6 +85,7 @@ struct CostModel {
   bool online = true;              ///< whether kernels take a maximum and the sum that it shifts in one sweep
   bool moments = true;             ///< and a mean and the squares around it
   double lane_tflops = 35;         ///< contraction that tensor cores do not take (f32), as Tenon's kernels reach it
+  double f32_tflops = 50;          ///< the same of f32 in parts that tensor cores take; 0: they take none
   double attend_extent = 256;      ///< depth and width up to which tensor cores take an attention; 0: there is no limit
   double attend_columns = 128;     ///< of values of 4 bytes that plain lanes mix at once; scores are computed for each
   double attend_rows = 64;         ///< queries of a tile of theirs, which takes as long with fewer

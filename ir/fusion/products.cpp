@@ -21,6 +21,7 @@ constexpr std::int64_t kBlock = 64;         // products that tensor cores add up
 constexpr double kGain = 1.25;              // that a rewrite must promise
 constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
 constexpr std::int64_t kSmallTile = 32;     // and of the smallest
+constexpr std::int64_t kTileOfF32 = 64;     // of f32, which a block takes whole
 constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
 constexpr std::int64_t kAligned = 8;        // elements of which a part is whole ones: no vector crosses its end
 constexpr std::int64_t kMostParts = 128;    // of a depth
@@ -175,7 +176,7 @@ class ArrangeProducts {
     problem.along_depth = lies_along(operands[0], static_cast<std::int64_t>(a.size()) - 1) ||
                           lies_along(operands[1], static_cast<std::int64_t>(b.size()) - 2);
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
-    const Division division = options_.split_depth ? division_of(problem, element) : Division{};
+    const Division division = division_of(problem, element);
     if (division.parts > 1) {
       rewrite_.replace(node.results[0], split(node, operands, division));
     } else if (changed) {
@@ -188,13 +189,15 @@ class ArrangeProducts {
   double tiles_us(double tiles, double depth, double tile_elements, const ContractionElement& element) const {
     const CostModel& cost = options_.cost;
     const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
-    const double tflops = element.tensor_cores ? cost.tensor_tflops : cost.lane_tflops;
+    const bool in_parts = element.dtype == DType::f32 && options_.split_f32 && cost.f32_tflops > 0;
+    const double tflops = element.tensor_cores ? cost.tensor_tflops : in_parts ? cost.f32_tflops : cost.lane_tflops;
     return std::ceil(tiles / processors) * 2 * tile_elements * depth / (tflops * 1e6 / processors);
   }
 
   // The whole depth where there is one part. Parts are alike; what they leave is multiplied by itself.
   struct Division {
     std::int64_t parts = 1, depth = 0;
+    double us = 0;  // of all of them, and their sums
     std::int64_t rest(const Problem& problem) const { return problem.k - parts * depth; }
   };
 
@@ -205,8 +208,9 @@ class ArrangeProducts {
     const bool streams = element.tensor_cores && few < (problem.in_boxes ? kLeastOfBoxes : kStreamedRows + 1);
     const auto depth = static_cast<double>(division.depth), parts = static_cast<double>(division.parts);
     // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
-    const double in_kernel =
-        streams || division.parts > 1 ? 1 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
+    const double in_kernel = streams || division.parts > 1 || !element.tensor_cores
+                                 ? 1
+                                 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
     const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
     const auto bytes = [&](std::int64_t rows, double columns) {
       return static_cast<double>(rows) * columns * size_of(element.dtype);
@@ -224,25 +228,28 @@ class ArrangeProducts {
     const bool in_boxes = division.parts > 1 && problem.in_boxes && !streams;
     const bool splits_lines =
         in_boxes && problem.along_depth && division.depth * size_of(element.dtype) % kLineBytes != 0;
-    const double us = in_tiles(kTile, streams ? kStreamedWide : kTile);
+    const std::int64_t tile = element.tensor_cores ? kTile : kTileOfF32;
+    const double us = in_tiles(tile, streams ? kStreamedWide : tile);
     // Batches that leave multiprocessors without a tile have smaller ones.
     return (splits_lines ? kSplitLines : 1) * (in_boxes ? std::min(us, in_tiles(kTile, kTile / 2)) : us);
   }
 
   Division division_of(const Problem& problem, const ContractionElement& element) const {
-    const Division whole{1, problem.k};
-    if (problem.batch != 1 || std::min(problem.m, problem.n) == 1) return whole;
+    Division whole{1, problem.k};
+    whole.us = divided_us(problem, element, whole);
+    if (!options_.split_depth || problem.batch != 1 || std::min(problem.m, problem.n) == 1) return whole;
     const CostModel& cost = options_.cost;
-    double least = divided_us(problem, element, whole) / kGain;
+    double least = whole.us / kGain;
     Division best = whole;
     // Measured on an H100: sums of parts come and go at memory's speed. Where threads bring operands the price of the
     // product is too low by as much.
     const double sums_gb_s = problem.in_boxes ? cost.bandwidth_gb_s : cost.l2_bandwidth_gb_s;
-    const auto consider = [&](const Division& division) {
+    const auto consider = [&](Division division) {
       const auto sums = 4 * static_cast<double>(division.parts * problem.m * problem.n);
       double us = divided_us(problem, element, division) + kKernels * cost.launch_us + 2 * sums / (sums_gb_s * 1e3);
       if (const std::int64_t rest = division.rest(problem); rest > 0)
         us += kKernels * cost.launch_us + divided_us(problem, element, {1, rest});
+      division.us = us;
       if (us < least) best = division, least = us;
     };
     for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
@@ -263,7 +270,8 @@ class ArrangeProducts {
     const CostModel& cost = options_.cost;
     const double elements = count(graph_.type(node.operands[0]).shape) + count(graph_.type(node.operands[1]).shape);
     const double sums = both ? 8 * count(graph_.type(node.results[0]).shape) : 0;  // bytes: stored, and read again
-    const double exact_us = tiles_us_of(problem, element) * (both ? 1 : kSlowerTf32);
+    double exact_us = tiles_us_of(problem, element) * (both ? 1 : kSlowerTf32);
+    if (both && problem.batch == 1) exact_us = std::min(exact_us, division_of(problem, element).us);
     const double halves_us = (both ? 3 : 1) * tiles_us_of(problem, f16_element()) + (both ? 5 : 4) * cost.launch_us +
                              ((both ? 16 : 12) * elements + sums) / (cost.bandwidth_gb_s * 1e3);
     if (std::min(problem.m, problem.n) <= kStreamedRows || halves_us * kGain > exact_us) return false;

@@ -92,6 +92,12 @@ void add_flops(const Context& context, const Node& node, Cluster& cluster) {
   }
   const bool f8 = cluster.kernel_class == KernelClass::contract && context.options.cost.tensor_cores.f8 &&
                   may_multiply_f8(a, b, graph.type(node.results[0]).dtype, node.attrs.get_or<std::int64_t>("block", 0));
+  const CostModel& cost = context.options.cost;
+  if (cluster.kernel_class == KernelClass::contract && element.dtype == DType::f32 && !element.tensor_cores &&
+      context.options.split_f32 && cost.f32_tflops > 0) {  // as many as would take tensor cores as long
+    cluster.tensor_flops += flops * cost.tensor_tflops / cost.f32_tflops;
+    return;
+  }
   (element.tensor_cores ? cluster.tensor_flops : cluster.lane_flops) += wide ? 2 * flops : f8 ? flops / 2 : flops;
 }
 

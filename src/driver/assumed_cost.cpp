@@ -30,6 +30,7 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.l2_bytes *= static_cast<double>(target.l2_bytes) / static_cast<double>(h100.l2_bytes);
   cost.gigaslots_s *= lanes;
   cost.lane_tflops *= lanes;
+  cost.f32_tflops *= codegen::may_split_f32(target) ? tensor : 0;
   cost.tensor_tflops *= tensor;
   cost.tensor_cores = codegen::tensor_cores(target);
   cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;

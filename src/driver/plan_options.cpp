@@ -16,6 +16,7 @@ ir::PlanOptions plan_options(codegen::TargetKind target, const Options& options,
   result.typical = options.typical;
   result.cost = cost;
   switch_off(options.disable, result);
+  if (options.disable.count("split_f32") != 0) result.split_f32 = false;  // kernels' switch, and the planner's
   return result;
 }
 

@@ -42,6 +42,8 @@ constexpr const char* kPool =
 constexpr const char* kLongRows = "x: f32[64, 1048576]) { y = softmax(x)";
 constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
 
+constexpr const char* kProduct = "x: f32[1024, 512], w: f32[512, 768]) { y = matmul(x, w)";
+
 struct Case {
   const char* feature;
   bool cuda;
@@ -65,16 +67,15 @@ TEST_P(SwitchedOff, IsNeitherChosenNorTried) {
 
 INSTANTIATE_TEST_SUITE_P(
     Features, SwitchedOff,
-    ::testing::Values(Case{"streaming", true, kTanh, " streaming"}, Case{"streaming", false, kTanh, " streaming"},
-                      Case{"keep_reads", true, kTanh, " keep_reads "}, Case{"interleave", false, kGelu, " interleave "},
-                      Case{"interior", false, kPad, " interior "}, Case{"interior", true, kPool, " interior "},
-                      Case{"overlaps", true, kPool, " overlaps "},
-                      Case{"hold_rows", true, kSoftmax, " keep=registers "},
-                      Case{"hold_rows", false, kSoftmax, " keep=buffer "},
-                      Case{"late_stores", false, kSoftmax, " late_stores "},
-                      Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"grid_rows", true, kLongRows, " grid="},
-                      Case{"online", true, kLogSumExp, " online "}, Case{"moments", true, kVariance, " moments "},
-                      Case{"online", false, kLogSumExp, " online "}),
+    ::testing::Values(
+        Case{"streaming", true, kTanh, " streaming"}, Case{"streaming", false, kTanh, " streaming"},
+        Case{"keep_reads", true, kTanh, " keep_reads "}, Case{"interleave", false, kGelu, " interleave "},
+        Case{"interior", false, kPad, " interior "}, Case{"interior", true, kPool, " interior "},
+        Case{"overlaps", true, kPool, " overlaps "}, Case{"hold_rows", true, kSoftmax, " keep=registers "},
+        Case{"hold_rows", false, kSoftmax, " keep=buffer "}, Case{"late_stores", false, kSoftmax, " late_stores "},
+        Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"grid_rows", true, kLongRows, " grid="},
+        Case{"online", true, kLogSumExp, " online "}, Case{"moments", true, kVariance, " moments "},
+        Case{"split_f32", true, kProduct, " loop=mma_3xtf32 "}, Case{"online", false, kLogSumExp, " online "}),
     [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
 
 TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {

@@ -140,8 +140,10 @@ TEST(TensorKernelText, OddSizesAreReadElementByElement) {
 }
 
 TEST(TensorKernelText, F32IsNotRoundedUnlessAsked) {
-  const Target target = codegen::cuda_target("sm_90a");
+  Target target = codegen::cuda_target("sm_90a");
   MatmulCase c{.name = "f32", .a = DType::f32, .b = DType::f32, .out = DType::f32};
+  expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_3xtf32<"});
+  target.may.split_f32 = false;
   expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_simt<float, "});
   c.tf32 = true;
   expect_lines(emit_cuda(matmul_kernel(c, target), target).text, {"contract_mma<tf32, "});

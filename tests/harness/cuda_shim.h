@@ -133,7 +133,8 @@ void host_mma_16bit(float (&d)[4], int depth, const Offer& offer, Decode decode)
 }
 inline void host_mma_tf32(float (&d)[4], const Offer& offer) {
   const Offer* warp = exchange(offer);
-  const auto value = [](unsigned word) {
+  const auto value = [](unsigned word) {  // tensor cores ignore the lowest bits
+    word &= ~0x1fffu;
     float x;
     memcpy(&x, &word, 4);
     return x;

@@ -32,6 +32,9 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
     case MainLoop::simt:
       return fmt::format("contract_simt<{}, {}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
                          schedule.warps_k, schedule.stages, index, block);
+    case MainLoop::mma_3xtf32:
+      return fmt::format("contract_3xtf32<{}, {}, {}, {}, {}, {}, {}, {}>", schedule.tile_m, schedule.tile_n,
+                         schedule.tile_k, schedule.warps_m, schedule.warps_n, schedule.warps_k, schedule.stages, index);
     case MainLoop::wgmma:
     case MainLoop::stream:
     case MainLoop::cpu: break;
@@ -104,10 +107,10 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
   if (schedule.loop == MainLoop::wgmma) return emit_contract_wgmma(kernel, target);
   if (schedule.loop == MainLoop::stream) return emit_stream(kernel, target);
   const ContractParts parts = contract_parts(kernel);
-  TileElement element = tile_element(kernel, parts.contract, target);
-  if (schedule.loop == MainLoop::simt && element.tensor_cores) element = {DType::f32, false};
-  const TileAccess a = tile_access(kernel, parts.a, element, contract_lines(element), target, schedule.vector_a);
-  const TileAccess b = tile_access(kernel, parts.b, element, contract_lines(element), target, schedule.vector_b);
+  const TileElement element = loop_element(schedule, kernel, parts.contract, target);
+  const Lines lines = loop_lines(schedule, element);
+  const TileAccess a = tile_access(kernel, parts.a, element, lines, target, schedule.vector_a);
+  const TileAccess b = tile_access(kernel, parts.b, element, lines, target, schedule.vector_b);
   const Names names = names_of(kernel);
   const auto extent = [&](int axis) { return kernel.axes[static_cast<std::size_t>(axis)].extent; };
   const Dim tiles_m = blocks_of(extent(parts.m), schedule.tile_m),
