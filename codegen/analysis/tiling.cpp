@@ -126,6 +126,13 @@ std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dty
   return std::int64_t{16} * lines * (padded ? chunks | 1 : chunks);
 }
 
+bool ends_early(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts) {
+  constexpr std::int64_t kShort = 512;
+  const Dim& depth = kernel.axes[static_cast<std::size_t>(parts.k)].extent;
+  return schedule.loop == MainLoop::mma_3xtf32 && depth.bounds(kernel.symbols).max <= kShort && depth.is_constant() &&
+         depth.constant() % schedule.tile_k != 0;
+}
+
 std::int64_t f32_tile_bytes(int outer, int depth, bool along_depth) {
   return std::int64_t{4} * (along_depth ? outer * (depth + 4) : depth * (outer + 8));
 }

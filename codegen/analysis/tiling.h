@@ -53,6 +53,9 @@ int block_terms(const Kernel& kernel, InstrId contract, TileElement element);
 /// Bytes of `matrix_tile` and `plain_tile` of the prelude (tile.cuh).
 std::int64_t matrix_tile_bytes(int outer, int depth, bool along_depth, DType dtype);
 std::int64_t plain_tile_bytes(int outer, int depth, DType dtype);
+/// Whether a main loop of f32 in parts looks for the end of the depth within a tile: what that spares of a short depth
+/// is more than the 3 % that looking costs (H200).
+bool ends_early(const ContractSchedule& schedule, const Kernel& kernel, const ContractParts& parts);
 /// Bytes of `f32_tile` (contract_3xtf32.cuh).
 std::int64_t f32_tile_bytes(int outer, int depth, bool along_depth);
 /// Dynamic shared memory of a contract kernel.

@@ -27,9 +27,9 @@ struct f32_tile {
 
 //@ contract_3xtf32
 // Warps tile the block's tile, and `groups` of them divide the depth of each tile of the operands, at whose end a total in
-// f32 gets the sum of high high.
-template <int tile_m, int tile_n, int tile_k, int warps_m, int warps_n, int groups, int stages, class Index, class A,
-          class B, class Result>
+// f32 gets the sum of high high. `ends`: of a tile that the depth ends in only what lies ahead of the end is multiplied.
+template <int tile_m, int tile_n, int tile_k, int warps_m, int warps_n, int groups, int stages, bool ends, class Index,
+          class A, class B, class Result>
 __device__ __forceinline__ void contract_3xtf32(unsigned char* shared, const A& a, const B& b, const Result& out, Index m0,
                                                 Index n0, Index m_limit, Index n_limit, Index k_limit) {
   using TileA = f32_tile<tile_m, tile_k, A::along_depth>;
@@ -43,19 +43,18 @@ __device__ __forceinline__ void contract_3xtf32(unsigned char* shared, const A& 
   const int row0 = warp / warps_n % warps_m * warp_rows + g, column0 = warp % warps_n * warp_columns + g;
 
   float total[rows][columns][4] = {}, low[rows][columns][4] = {};
+  Index left = k_limit - group * depth;  // of the depth, from this group's part of a tile on
   contract_pipeline<TileA, TileB, stages, threads>(
       shared, a, b, m0, n0, m_limit, n_limit, k_limit, [&](const float* tile_a, const float* tile_b) {
         float high[rows][columns][4] = {};
-#pragma unroll
-        for (int k = 0; k < depth; k += 8) {
+        const auto multiply = [&](int k) {
           const int step = group * depth + k + t;
-          u32 high_b[columns][2], low_b[columns][2];
+          u32 high_a[rows][4], low_a[rows][4], high_b[columns][2], low_b[columns][2];
 #pragma unroll
           for (int j = 0; j < columns; ++j)
 #pragma unroll
             for (int half = 0; half < 2; ++half)
               split_tf32(tile_b[TileB::offset(column0 + j * 8, step + half * 4)], high_b[j][half], low_b[j][half]);
-          u32 high_a[rows][4], low_a[rows][4];
 #pragma unroll
           for (int i = 0; i < rows; ++i)
 #pragma unroll
@@ -70,7 +69,15 @@ __device__ __forceinline__ void contract_3xtf32(unsigned char* shared, const A& 
           add(low, low_a, high_b);
           add(high, high_a, high_b);
           add(low, high_a, low_b);
+        };
+        if (ends && left < depth) {
+#pragma unroll 1
+          for (int k = 0; k < left; k += 8) multiply(k);
+        } else {
+#pragma unroll
+          for (int k = 0; k < depth; k += 8) multiply(k);
         }
+        if (ends) left -= tile_k;
         add_block(total, high);
       });
   add_block(total, low);

@@ -91,7 +91,8 @@ int resident(const ContractSchedule& schedule, std::int64_t shared, const Target
 
 // In clocks. Fitted to the times of every candidate of 15 products on an H200: the choice by it takes 1.02 times the
 // best one's time in geometric mean (bench/results/matmul-f32-2026-11-28-h200.md).
-double cost(const ContractSchedule& schedule, std::int64_t shared, const Problem& problem, const Target& target) {
+double cost(const ContractSchedule& schedule, std::int64_t shared, bool ends, const Problem& problem,
+            const Target& target) {
   constexpr double kOfElement = 4.2, kOfCopy = 6, kOfStep = 14;  // instructions
   constexpr double kClocks = 2.5;  // of an instruction where a scheduler has several warps
   constexpr double kAlone = 1.2;   // times as long with one
@@ -105,7 +106,10 @@ double cost(const ContractSchedule& schedule, std::int64_t shared, const Problem
                          static_cast<double>(schedule.tile_n) / schedule.vector_b) *
                         8 / (32 * of_tile);
   const double step = 3 * rows * columns + kOfElement * (4 * rows + 2 * columns) + kOfCopy * copies + kOfStep;
-  const auto steps = static_cast<double>(ceil_div(problem.k, schedule.tile_k) * kDepth / 8);
+  constexpr std::int64_t kSteps = kDepth / 8;
+  const std::int64_t rest = problem.k % schedule.tile_k;
+  const std::int64_t last = rest == 0 ? 0 : ends ? std::min(kSteps, ceil_div(rest, 8)) : kSteps;
+  const auto steps = static_cast<double>(problem.k / schedule.tile_k * kSteps + last);
   const double block = kOfBlock * std::sqrt(schedule.tile_m * schedule.tile_n / 4096.0) * std::sqrt(schedule.warps_k);
   const auto turn = [&](std::int64_t blocks) {  // of those that a multiprocessor runs at once
     const double turns = std::max(kAlone, static_cast<double>(blocks * warps) / kSchedulers);
@@ -115,8 +119,8 @@ double cost(const ContractSchedule& schedule, std::int64_t shared, const Problem
   const std::int64_t tiles =
       problem.batch * ceil_div(problem.m, schedule.tile_m) * ceil_div(problem.n, schedule.tile_n);
   const std::int64_t fit = resident(schedule, shared, target), places = fit * target.multiprocessors;
-  const std::int64_t rest = ceil_div(tiles % places, target.multiprocessors);
-  const double clocks = static_cast<double>(tiles / places) * turn(fit) + (rest > 0 ? turn(rest) : 0);
+  const std::int64_t others = ceil_div(tiles % places, target.multiprocessors);
+  const double clocks = static_cast<double>(tiles / places) * turn(fit) + (others > 0 ? turn(others) : 0);
   return std::max(clocks, problem.bytes() * target.gigahertz / (kShareOfBandwidth * target.bandwidth_gb_s));
 }
 
@@ -137,7 +141,8 @@ std::optional<ContractSchedule> choose_f32_parts(const Kernel& kernel, const Con
     for (const int groups : kGroups) {
       if (operands.bounded && groups > 1) continue;
       const ContractSchedule schedule = in_tiles(tile, groups, kStages, operands, target);
-      by_clocks.emplace_back(cost(schedule, shared_bytes(schedule, operands), problem, target), schedule);
+      const bool ends = ends_early(schedule, kernel, parts);
+      by_clocks.emplace_back(cost(schedule, shared_bytes(schedule, operands), ends, problem, target), schedule);
     }
   std::stable_sort(by_clocks.begin(), by_clocks.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
   for (const auto& [clocks, schedule] : by_clocks)

@@ -30,6 +30,7 @@ constexpr std::int64_t kLeastOfBoxes = 25;  // so many go to warpgroups where bo
 constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
 constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
 constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
+constexpr double kOddSums = 3;              // times as long as rows of whole vectors (2432 x 2845 x 192, H200)
 constexpr double kLeastFed = 2;             // launches that bringing an operand takes, where a copy is thought of
 constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
 constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
@@ -269,7 +270,9 @@ class ArrangeProducts {
     const bool both = !element.tensor_cores;
     const CostModel& cost = options_.cost;
     const double elements = count(graph_.type(node.operands[0]).shape) + count(graph_.type(node.operands[1]).shape);
-    const double sums = both ? 8 * count(graph_.type(node.results[0]).shape) : 0;  // bytes: stored, and read again
+    // Bytes: stored, and read again. Rows that begin off vectors go element by element.
+    const double odd = problem.n % 4 == 0 ? 1 : kOddSums;
+    const double sums = both ? 8 * odd * count(graph_.type(node.results[0]).shape) : 0;
     double exact_us = tiles_us_of(problem, element) * (both ? 1 : kSlowerTf32);
     if (both && problem.batch == 1) exact_us = std::min(exact_us, division_of(problem, element).us);
     const double halves_us = (both ? 3 : 1) * tiles_us_of(problem, f16_element()) + (both ? 5 : 4) * cost.launch_us +

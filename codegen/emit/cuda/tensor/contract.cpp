@@ -22,7 +22,7 @@ std::string steps_of_block(const Kernel& kernel, InstrId contract, TileElement e
 }
 
 std::string main_loop(const ContractSchedule& schedule, TileElement element, const std::string& index,
-                      const std::string& block) {
+                      const std::string& block, bool ends) {
   const std::string tile =
       fmt::format("{}, {}, {}, {}", tile_type(element), schedule.tile_m, schedule.tile_n, schedule.tile_k);
   switch (schedule.loop) {
@@ -33,8 +33,9 @@ std::string main_loop(const ContractSchedule& schedule, TileElement element, con
       return fmt::format("contract_simt<{}, {}, {}, {}, {}{}>", tile, 32 * schedule.warps_m * schedule.warps_n,
                          schedule.warps_k, schedule.stages, index, block);
     case MainLoop::mma_3xtf32:
-      return fmt::format("contract_3xtf32<{}, {}, {}, {}, {}, {}, {}, {}>", schedule.tile_m, schedule.tile_n,
-                         schedule.tile_k, schedule.warps_m, schedule.warps_n, schedule.warps_k, schedule.stages, index);
+      return fmt::format("contract_3xtf32<{}, {}, {}, {}, {}, {}, {}, {}, {}>", schedule.tile_m, schedule.tile_n,
+                         schedule.tile_k, schedule.warps_m, schedule.warps_n, schedule.warps_k, schedule.stages, ends,
+                         index);
     case MainLoop::wgmma:
     case MainLoop::stream:
     case MainLoop::cpu: break;
@@ -133,7 +134,8 @@ Source emit_contract(const Kernel& kernel, const Target& target) {
                          bound_type(kernel, parts), schedule.tile_m, schedule.tile_n));
   }
   out.line(fmt::format(
-      "{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k))));
+      "{}(", main_loop(schedule, element, index, steps_of_block(kernel, parts.contract, element, schedule.tile_k),
+                       ends_early(schedule, kernel, parts))));
   const std::string first = fmt::format("({})depth.begin", index);
   out.line(fmt::format(
       "    shared, {6}, out, ({0})tile.m * {1}, ({0})tile.n * {2}, {3}, {4}, {5});", index, schedule.tile_m,
