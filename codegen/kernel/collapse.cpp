@@ -3,8 +3,10 @@
 // last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be. A short axis
 // goes where everything along it is written out.
 #include <algorithm>
+#include <optional>
 
 #include "codegen/kernel/kernel.h"
+#include "codegen/kernel/uses.h"
 #include "codegen/kernel/visit.h"
 #include "ir/graph/check.h"
 
@@ -269,9 +271,51 @@ void reorder_axes(Kernel& kernel, const std::vector<int>& order) {
   rebuild(kernel, std::move(axes), replacement);
 }
 
+namespace {
+
+// How a reduction combines two elements; nothing where it does more than that.
+std::optional<ir::Op> combining(ir::Op op) {
+  if (op == ir::Op::sum) return ir::Op::add;
+  if (op == ir::Op::prod) return ir::Op::mul;
+  if (op == ir::Op::max) return ir::Op::maximum;
+  if (op == ir::Op::min) return ir::Op::minimum;
+  if (op == ir::Op::any) return ir::Op::logical_or;
+  if (op == ir::Op::all) return ir::Op::logical_and;
+  return std::nullopt;
+}
+
+// The reduction of `count` elements, one behind the other, as maps at the end of `body`. What is the same at all places
+// is there once.
+InstrId combined(const Instr& reduction, const std::vector<InstrId>& elements, std::int64_t count,
+                 std::vector<Instr>& body) {
+  const auto add = [&](ir::Op op, std::vector<InstrId> args) {
+    Instr map;
+    map.kind = InstrKind::map;
+    map.op = op;
+    map.dtype = reduction.dtype;
+    map.args = std::move(args);
+    map.depends = reduction.depends;
+    body.push_back(std::move(map));
+    return static_cast<InstrId>(body.size()) - 1;
+  };
+  const auto element = [&](std::int64_t place) {
+    const InstrId id = elements[elements.size() == 1 ? 0 : static_cast<std::size_t>(place)];
+    return body[static_cast<std::size_t>(id)].dtype == reduction.dtype ? id : add(ir::Op::cast, {id});
+  };
+  InstrId all = element(0);
+  for (std::int64_t place = 1; place < count; ++place) {
+    const InstrId next = element(place);
+    all = add(*combining(reduction.op), {all, next});
+  }
+  body[static_cast<std::size_t>(all)].note = reduction.note;
+  return all;
+}
+
+}  // namespace
+
 bool can_unroll(const Kernel& kernel, int axis) {
-  bool plain = kernel.axes[static_cast<std::size_t>(axis)].extent.is_constant() &&
-               !kernel.axes[static_cast<std::size_t>(axis)].reduced;
+  bool plain = kernel.axes[static_cast<std::size_t>(axis)].extent.is_constant();
+  for (const Instr& instr : kernel.body) plain = plain && (instr.kind != InstrKind::reduce || combining(instr.op));
   visit_guards(kernel, [&](const Guard& guard) { plain = plain && !guard.index.depends_on(axis); });
   visit_indices(kernel, [&](const Index& index) { plain = plain && index.values().empty(); });
   return plain;
@@ -291,6 +335,10 @@ void unroll_axis(Kernel& kernel, int axis) {
   std::vector<std::vector<InstrId>> copies;  // of each instruction: one where all places share it
   for (const Instr& instr : kernel.body) {
     copies.emplace_back();
+    if (instr.kind == InstrKind::reduce && contains(instr.axes, axis)) {
+      copies.back() = {combined(instr, copies[static_cast<std::size_t>(instr.args[0])], count, body)};
+      continue;
+    }
     for (std::int64_t place = 0; place < ((instr.depends >> axis & 1) != 0 ? count : 1); ++place) {
       Instr copy = instr;
       const std::vector<Index> replacement = at_place(place);
@@ -307,7 +355,7 @@ void unroll_axis(Kernel& kernel, int axis) {
   std::vector<Store> stores;
   for (const Store& store : kernel.stores) {
     const std::vector<InstrId>& values = copies[static_cast<std::size_t>(store.value)];
-    for (std::int64_t place = 0; place < count; ++place) {
+    for (std::int64_t place = 0; place < (store.access.offset.depends_on(axis) ? count : 1); ++place) {
       Store copy = store;
       copy.access.offset = replace_axes(copy.access.offset, at_place(place), context);
       copy.value = values[values.size() == 1 ? 0 : static_cast<std::size_t>(place)];

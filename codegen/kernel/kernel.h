@@ -163,9 +163,10 @@ Kernel lower(const ir::Plan& plan, int group, const Specialization& specializati
 /// A size to plan with: 1024 where it may be, else the nearest that `symbols` allow; of a constant extent its own.
 std::int64_t typical(const Dim& extent, const Symbols& symbols);
 
-/// Whether `axis` is a kept one of constant extent that no guard asks for, in a kernel that gathers nothing.
+/// Whether `axis` is of constant extent, and no guard asks for it, in a kernel that gathers nothing and finds no index.
 bool can_unroll(const Kernel& kernel, int axis);
-/// Each value that varies along `axis` becomes one for each place on it, and each store as many; the axis goes.
+/// Each value that varies along `axis` becomes one for each place on it, stores too, or what reductions combine; it
+/// goes.
 void unroll_axis(Kernel& kernel, int axis);
 
 /// Axes in loop order with equal strides collapsed, so that most kernels keep one to three

@@ -9,6 +9,7 @@
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/visit.h"
 #include "codegen/lower/body.h"
+#include "codegen/lower/few_elements.h"
 #include "codegen/lower/row_order.h"
 #include "codegen/lower/vector_product.h"
 #include "ir/graph/check.h"
@@ -106,6 +107,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   collapse_axes(kernel);
   if ((!streams_past_vector(kernel, target) && sum_vector_products(kernel)) || sum_few_products(kernel, target))
     collapse_axes(kernel);
+  if (target.kind == TargetKind::cuda && combine_few_elements(kernel)) collapse_axes(kernel);
   if (target.kind == TargetKind::cuda && loads_across(kernel).empty()) lengthen_inner_axis(kernel);
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.kind == TargetKind::cuda) order_rows(kernel, target);
