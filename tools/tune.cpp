@@ -102,6 +102,11 @@ int tune(const TuneArguments& arguments) {
   if (!arguments.json)
     print(toned(Tone::heading, fmt::format("{:<40} {:<24} {:>10} {:>10} {:>6} {:>6}  best\n", "graph", "kernel",
                                            "before us", "best us", "share", "tried")));
+  // As far as it went: a file that is there already when the rest is cut off.
+  const auto write_document = [&] {
+    document["heuristic_share"] = {{"geometric_mean", nearness.mean()}, {"least", nearness.worst()}};
+    if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
+  };
   for (const std::string& file : arguments.files) {
     const ir::Graph graph = ir::read_file(file);
     for (const src::KernelTuning& tuning : tune_graph(graph, arguments, backend, options)) {
@@ -112,8 +117,9 @@ int tune(const TuneArguments& arguments) {
       if (!arguments.json) print(table_row(graph.name, tuning));
       flush_stdout();
     }
+    if (arguments.output != "-") write_document();
   }
-  document["heuristic_share"] = {{"geometric_mean", nearness.mean()}, {"least", nearness.worst()}};
+  write_document();
   if (arguments.json) {
     write_output("-", document.dump(2) + "\n");
   } else if (nearness.count() == 0) {
@@ -122,7 +128,6 @@ int tune(const TuneArguments& arguments) {
     print(fmt::format("the heuristics reach {:.3f} of the best in geometric mean, {:.3f} at worst, of {}\n",
                       nearness.mean(), nearness.worst(), counted(nearness.count(), "kernel")));
   }
-  if (!arguments.output.empty()) write_output(arguments.output, document.dump(2) + "\n");
   return code;
 }
 

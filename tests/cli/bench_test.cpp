@@ -120,6 +120,17 @@ TEST_F(Cli, TuneKeepsTheFastestScheduleForLaterRuns) {
   EXPECT_TRUE(contains(tenon(tune + " --again", kept).text, "of the best in geometric mean"));
 }
 
+TEST_F(Cli, TuneWritesWhatItMeasuredAheadOfAFailure) {
+  const std::string results = path("tuned.json"), kept = "TENON_CACHE_DIR=" + path("tuned_in_part");
+  const Outcome outcome = tenon(
+      "tune " + gelu() + " " + path("missing.tn") + " --target cpu --dim rows=64 --seconds 0.001 -o " + results, kept);
+  EXPECT_NE(outcome.code, 0);
+  std::ifstream file(results);
+  const auto document = nlohmann::json::parse(file);
+  EXPECT_EQ(document["kernels"][0]["graph"], "gelu");
+  EXPECT_GT(document["heuristic_share"]["least"], 0);
+}
+
 TEST_F(Cli, CalibrateKeepsTheNumbersOfThisDeviceForThePlanner) {
   const std::string graph = file("exp.tn", "graph g(x: f32[3000, 1000]) {\n  y = exp(x)\n  return y\n}\n");
   const std::string kept = "TENON_CACHE_DIR=" + path("calibrated");

@@ -19,6 +19,7 @@ ir::CostModel narrow_device() {
   ir::CostModel cost;
   cost.attend_extent = cost.attend_columns = 16;
   cost.lane_tflops = 1e-4;
+  cost.f32_tflops = 0;  // no kernel splits f32 on its way to the tensor cores
   return cost;
 }
 
