@@ -3,12 +3,12 @@
 // last axes, which have fixed meanings; rows of all batches are those of one matrix where they can be. A short axis
 // goes where everything along it is written out.
 #include <algorithm>
-#include <optional>
 
 #include "codegen/kernel/kernel.h"
 #include "codegen/kernel/uses.h"
 #include "codegen/kernel/visit.h"
 #include "ir/graph/check.h"
+#include "ir/ops/combining.h"
 
 namespace tenon::codegen {
 namespace {
@@ -273,17 +273,6 @@ void reorder_axes(Kernel& kernel, const std::vector<int>& order) {
 
 namespace {
 
-// How a reduction combines two elements; nothing where it does more than that.
-std::optional<ir::Op> combining(ir::Op op) {
-  if (op == ir::Op::sum) return ir::Op::add;
-  if (op == ir::Op::prod) return ir::Op::mul;
-  if (op == ir::Op::max) return ir::Op::maximum;
-  if (op == ir::Op::min) return ir::Op::minimum;
-  if (op == ir::Op::any) return ir::Op::logical_or;
-  if (op == ir::Op::all) return ir::Op::logical_and;
-  return std::nullopt;
-}
-
 // The reduction of `count` elements, one behind the other, as maps at the end of `body`. What is the same at all places
 // is there once.
 InstrId combined(const Instr& reduction, const std::vector<InstrId>& elements, std::int64_t count,
@@ -305,7 +294,7 @@ InstrId combined(const Instr& reduction, const std::vector<InstrId>& elements, s
   InstrId all = element(0);
   for (std::int64_t place = 1; place < count; ++place) {
     const InstrId next = element(place);
-    all = add(*combining(reduction.op), {all, next});
+    all = add(*ir::combining(reduction.op), {all, next});
   }
   body[static_cast<std::size_t>(all)].note = reduction.note;
   return all;
@@ -315,7 +304,7 @@ InstrId combined(const Instr& reduction, const std::vector<InstrId>& elements, s
 
 bool can_unroll(const Kernel& kernel, int axis) {
   bool plain = kernel.axes[static_cast<std::size_t>(axis)].extent.is_constant();
-  for (const Instr& instr : kernel.body) plain = plain && (instr.kind != InstrKind::reduce || combining(instr.op));
+  for (const Instr& instr : kernel.body) plain = plain && (instr.kind != InstrKind::reduce || ir::combining(instr.op));
   visit_guards(kernel, [&](const Guard& guard) { plain = plain && !guard.index.depends_on(axis); });
   visit_indices(kernel, [&](const Index& index) { plain = plain && index.values().empty(); });
   return plain;

@@ -6,6 +6,7 @@
 
 #include "ir/graph/build.h"
 #include "ir/graph/view.h"
+#include "ir/ops/combining.h"
 #include "ir/passes/passes.h"
 #include "ir/passes/rewrite.h"
 
@@ -14,17 +15,6 @@ namespace {
 
 constexpr std::int64_t kMostElements = 16;  // of a pool's window
 constexpr std::size_t kMostNodes = 64;      // looked at before and behind it
-
-// How a reduction combines two elements; nothing where it does more than that.
-std::optional<Op> combining(Op op) {
-  if (op == Op::sum) return Op::add;
-  if (op == Op::prod) return Op::mul;
-  if (op == Op::max) return Op::maximum;
-  if (op == Op::min) return Op::minimum;
-  if (op == Op::any) return Op::logical_or;
-  if (op == Op::all) return Op::logical_and;
-  return std::nullopt;
-}
 
 class UnrollPools {
  public:
