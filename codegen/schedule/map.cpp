@@ -147,6 +147,8 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
     schedule.vector /= 2;
 }
 
+std::size_t loads_of(const Kernel& kernel) { return streams(kernel).size() - kernel.stores.size(); }
+
 // Results that vectors cannot end with rows are stored flat, whatever is loaded: a thread with one narrow element has
 // too little under way, and blocks of such threads are launched too slowly (1.2 ns each on an H100).
 bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
@@ -159,7 +161,12 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);
-  int vector = static_cast<int>(std::min(16 / widest, std::max<std::int64_t>(kPoints, kStoredBytes / widest)));
+  // Of few loads a thread has 16 bytes of 2-byte results (H200: joined rows of bf16 [8, 192, 110, 198] 56 us by 8
+  // bytes, 49; means of 2x2 of f16 rows of 13 0.91 of the time; five of rows of 150 1.23).
+  constexpr std::size_t kFewLoads = 4;
+  const bool few = widest == 2 && loads_of(kernel) <= kFewLoads;
+  const std::int64_t stored = few ? 2 * kStoredBytes : kStoredBytes;
+  int vector = static_cast<int>(std::min(16 / widest, std::max<std::int64_t>(kPoints, stored / widest)));
   while (vector > 1 && (vector * bytes > kVectorBytes || vector * slots_of_point(kernel) > kVectorCost)) vector /= 2;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
@@ -235,12 +242,23 @@ bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Targe
 // Whether a thread should have two vectors under way where the caches hold little: of what is read once each, in rows
 // of several vectors, as far as registers and issue slots go (H200: gathered rows 39 us and 35, a one-hot matrix 29 and
 // 24, exp of bf16 times f32 as a condition 108 and 78; a hundred chains 2 % in the mean).
+// What crosses the ends of rows anyway needs no long ones (one-hot bf16 [1096976, 257] 233 and 200).
 bool pays_in_pairs(const MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses) {
   constexpr std::int64_t kLeastVectors = 4, kMostBytes = 128;
   if (streams_of_operands(accesses).size() < accesses.size()) return false;
   const std::int64_t row = kernel.axes.back().extent.bounds(kernel.symbols).max;
-  return row >= kLeastVectors * schedule.vector && kPair * schedule.vector * bytes_of(accesses, kernel) <= kMostBytes &&
-         kPair * schedule.vector * slots_of_point(kernel) <= kVectorCost;
+  return (schedule.flat || row >= kLeastVectors * schedule.vector) &&
+         kPair * schedule.vector * bytes_of(accesses, kernel) <= kMostBytes &&
+         kPair * schedule.vector * slots_of_point(kernel) <= kPlainVectorCost;
+}
+
+// Whether several loads have guards that hold in most warps: these go a way without them (H200: sums of two and five
+// points down columns behind padding, f16 [5, 384, 151, 150] 74 us and 62, bf16 [144, 3072, 96] 72 and 62).
+bool cuts_interior(const MapSchedule& schedule, const Kernel& kernel) {
+  const auto guarded = std::count_if(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+    return instr.kind == InstrKind::load && !instr.access.guards.empty();
+  });
+  return guarded > 1 && !interior_of_warps(kernel, schedule).empty();
 }
 
 }  // namespace
@@ -290,6 +308,12 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (!overlaps && !strip) share_out(schedule, kernel, target, count, widest);
   if (!elements) choose_caching(schedule, kernel, target, accesses, count, bytes);
   if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;
+  if (!schedule.tile && !overlaps && !strip && target.may.interior && cuts_interior(schedule, kernel)) {
+    schedule.interior = true;
+    return schedule;
+  }
+  const bool flat = schedule.flat && !schedule.tile && !overlaps;
+  if (flat && beyond_caches && pays_in_pairs(schedule, kernel, accesses)) schedule.unroll = kPair;
   if (plain && beyond_caches) {
     const MapSchedule spread = spread_where_it_pays(kernel, target, schedule);
     if (spread.spread) return spread;

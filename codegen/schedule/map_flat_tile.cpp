@@ -1,7 +1,7 @@
 // Flat tiles (codegen/analysis/flat_tile.h) as the heuristics' choice for Map kernels: where a load lies across the
 // domain, and no tile of two axes has long rows on both sides.
 #include <algorithm>
-#include <set>
+#include <vector>
 
 #include "codegen/analysis/flat_tile.h"
 #include "codegen/analysis/transpose.h"
@@ -11,7 +11,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 256;
 // Of one or two loads each: more blocks have more under way (bf16 [3, 9543, 8, 16, 8, 2] turned around and added on an
 // H100: 151 us by 32 KB, 67 by 8; mish of f16 [128, 65, 2048, 3] turned on an H200 107 by 256 threads with 20 KB, 67 by
 // 128 with 8; patches of 3 x 3 of bf16 85 and 58).
@@ -61,21 +61,37 @@ bool weaves_elements(const Kernel& kernel, const FlatTile& tile) {
   });
 }
 
-// Of the sectors that a load brings for neighbouring points of the domain, the share that these use.
-double share_used(const Kernel& kernel, const Access& access) {
-  constexpr std::int64_t kPoints = 256, kSector = 32;
+// Of the sectors that a load brings for so many neighbouring points of the domain, the share that these use.
+double share_used(const Kernel& kernel, const Access& access, std::int64_t points = 256) {
+  constexpr std::int64_t kSector = 32;
   const std::int64_t size = element_bytes(kernel, access);
-  std::set<std::int64_t> sectors;
-  for (std::int64_t point = 0; point < kPoints; ++point) {
+  std::vector<std::int64_t> sectors;
+  for (std::int64_t point = 0; point < points; ++point) {
     std::int64_t rest = point, offset = 0;
     for (std::size_t axis = kernel.axes.size(); axis-- > 0;) {
       const std::int64_t extent = kernel.axes[axis].extent.constant();
       offset += access.offset.coefficient(static_cast<int>(axis))->constant() * (rest % extent);
       rest /= extent;
     }
-    sectors.insert(offset * size / kSector);
+    sectors.push_back(offset * size / kSector);
   }
-  return static_cast<double>(kPoints * size) / static_cast<double>(kSector * std::ssize(sectors));
+  std::sort(sectors.begin(), sectors.end());
+  sectors.erase(std::unique(sectors.begin(), sectors.end()), sectors.end());
+  return static_cast<double>(points * size) / static_cast<double>(kSector * std::ssize(sectors));
+}
+
+// Whether all loads come in short runs of the innermost axis, and the points of a few blocks use up what they bring:
+// the L1 has it for them (H200: patches of 3 x 3 of bf16 [51, 32, 225, 225] 373 us through a tile, 150 so; of [64, 3,
+// 336, 336] 44 and 36).
+bool leaves_runs_to_l1(const Kernel& kernel, const std::vector<FlatLoad>& loads) {
+  constexpr std::int64_t kPointsOfBlocks = 8192;
+  constexpr double kLeastOfL1 = 0.7;
+  std::int64_t points = 1;
+  for (const Axis& axis : kernel.axes) points *= std::min(axis.extent.constant(), kPointsOfBlocks);
+  return std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
+    return load.order[0] == static_cast<int>(kernel.axes.size()) - 1 &&
+           share_used(kernel, kernel.instr(load.id).access, std::min(points, kPointsOfBlocks)) >= kLeastOfL1;
+  });
 }
 
 std::int64_t boxes(const Kernel& kernel, const FlatTile& tile) {
@@ -111,7 +127,7 @@ bool turn_short_axes(MapSchedule& schedule, const Kernel& kernel, int vector) {
 
 bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target, int vector) {
   const std::vector<FlatLoad> loads = loads_across(kernel);
-  if (loads.empty()) return false;
+  if (loads.empty() || (!schedule.tile && leaves_runs_to_l1(kernel, loads))) return false;
   const std::int64_t size = narrowest_element(kernel, loads);
   const std::int64_t stored = narrowest_stored(kernel);
   // A tile of two axes that stores single elements does not serve where a flat one stores vectors (f16 [3, 69, 314008]

@@ -12,11 +12,15 @@ namespace {
 
 constexpr int kMostOfLaneReadOnly = 48;  // of a row that is only read: with no barrier to wait at, 95 us of 125 (f16
                                          // [92112, 1280] on an H100)
-constexpr int kMostOfLaneStored = 40;  // of 2 bytes each, in whole vectors (f16 rows of 1280 over their greatest on an
-                                       // H200: 167 us by blocks, 122 by warps)
+// The same of rows of 2 bytes each that are stored (f16 rows of 1280 over their greatest on an H200: 167 us by blocks,
+// 122 by warps), and of peeled ones (softmax of f16 rows of 1041: 55 and 41; of f32 44 and 40.5; layer norm of f16 71
+// and 52).
+constexpr int kMostOfLaneStored = 40;
+constexpr int kThreadsOfLongLanes = 64, kManyOfLane = 32;  // of a block of such warps; beyond so many elements
 constexpr int kMostOfLaneWide = 16, kOfThreadWide = 10;  // of f64 (softmax of rows of 640 on an H200: 34.8 us by warps,
                                                          // 27.3 by blocks of 64 threads)
-constexpr int kRegistersOfNorms = 51;  // of a thread, in peeled rows of 2-byte elements beside weights: 40 warps
+// Of a thread, in peeled rows of 2-byte elements beside weights: 40 warps, and 20 where a warp has a long row.
+constexpr int kRegistersOfNorms = 51, kRegistersOfLongLanes = 102;
 
 // Threads of a block that hold so many elements each, in whole warps.
 int threads_holding(int elements, const RowShape& shape) {
@@ -50,16 +54,21 @@ void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, cons
 // many that there are few shifts at the ends of a row, and as many blocks as registers are left for.
 void choose_peeled_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Target& target,
                              const RowShape& shape) {
-  constexpr std::int64_t kLeast = 1000, kMost = 4100, kShort = 2048;
+  constexpr std::int64_t kLeast = 1000, kLeastWords = 700, kMost = 4100, kShort = 2048;
   const std::int64_t widest = widest_of(kernel);
   if ((widest != 2 && widest != 4) || row_streams(kernel).size() != 1 || shape.length > kMost * 4 / widest) return;
-  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 8, shape);
-  if (shape.length >= kLeast && threads > 32) {
+  const int threads = threads_holding(widest == 2 ? 32 : shape.length > kShort ? 16 : 12, shape);
+  const bool long_lanes = widest == 2 && are_many(shape, target) && shape.length >= kLeast &&
+                          shape.length <= 32 * kMostOfLaneStored && schedule.team.mapping == RowMapping::warp;
+  if (long_lanes) {
+    schedule.team.threads = kThreadsOfLongLanes;
+  } else if (shape.length >= (widest == 2 ? kLeast : kLeastWords) && threads > 32) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = threads;
   }
   const int resident =
-      std::min(target.threads_per_multiprocessor, target.registers_per_multiprocessor / kRegistersOfNorms);
+      std::min(target.threads_per_multiprocessor,
+               target.registers_per_multiprocessor / (long_lanes ? kRegistersOfLongLanes : kRegistersOfNorms));
   // What computes more than a norm spills beyond so few registers (softmax of quotients of bf16 [53949, 1388] and two
   // rows).
   if (widest == 2 && slots_of_element(kernel) <= kMostOfNorms)
@@ -119,22 +128,29 @@ void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Tar
   if (shares) choose_norm_team(schedule, kernel, target, shape);
   const bool two_bytes = widest_of(kernel) == 2, reads = !stores_elements(kernel);
   const bool wide = widest_of(kernel) > 4;  // f64: two registers of each element
-  const int most_of_lane = wide                            ? kMostOfLaneWide
-                           : reads                         ? kMostOfLaneReadOnly
-                           : two_bytes && !schedule.peeled ? kMostOfLaneStored
-                                                           : kMaxHeldElements / 2;
+  const bool many = are_many(shape, target);
+  const int most_of_lane = wide              ? kMostOfLaneWide
+                           : reads           ? kMostOfLaneReadOnly
+                           : schedule.peeled ? (many ? kMostOfLaneStored : kMaxHeldElements / 2)
+                           : two_bytes       ? kMostOfLaneStored
+                                             : kMaxHeldElements / 2;
   const std::int64_t in_vectors = shape.length - (schedule.peeled ? shape.length % schedule.vector : 0);
   if (schedule.team.mapping == RowMapping::warp && in_vectors > most_of_lane * schedule.team.lanes) {
     schedule.team.mapping = RowMapping::block;
     schedule.team.threads = wide ? threads_holding(kOfThreadWide, shape) : 128;
+    // Of peeled rows each thread has vectors that end early (softmax of f16 rows of 1531: 45.5 us by 128, 40.7 by 64).
+    constexpr std::int64_t kShortPeeled = 2000;
+    if (schedule.peeled && two_bytes && many && shape.length <= kShortPeeled) schedule.team.threads = 64;
+  } else if (schedule.team.mapping == RowMapping::warp && schedule.peeled && !reads &&
+             in_vectors > kManyOfLane * schedule.team.lanes) {
+    schedule.team.threads = kThreadsOfLongLanes;
   }
   // As few threads as hold a row of 2-byte elements that is only read: more rows are under way, and fewer wait at a
   // barrier (cross entropy of bf16 rows on an H200: of 2560 52 us by 128 threads, 45 by 64; of 8192 60 by 512, 43.5 by
   // 128; of 12288 60 by 512, 46 by 256. Of f32 nothing is gained). So it is of large rows that are stored (softmax of
   // bf16 rows of 12288: 42.7 us by 512, 35.7 by 256).
   constexpr std::int64_t kLargeStored = 8192;
-  const bool narrow =
-      two_bytes && !schedule.peeled && are_many(shape, target) && (reads || shape.length > kLargeStored);
+  const bool narrow = two_bytes && !schedule.peeled && many && (reads || shape.length > kLargeStored);
   if (narrow && schedule.team.mapping == RowMapping::block)
     schedule.team.threads = shape.length > kLargeRow ? 512 : reads ? 64 : 256;
   const int few = schedule.team.mapping == RowMapping::warp    ? most_of_lane

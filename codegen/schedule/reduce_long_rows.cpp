@@ -129,6 +129,33 @@ bool few_bytes(const Kernel& kernel, const Target& target) {
   return shape.rows < percent_of_l2(target, kPercent) / std::max<std::int64_t>(1, shape.length * stream_bytes(kernel));
 }
 
+// Whether a multiprocessor has room for one block only, since shared memory would hold an operand that all rows share
+// beside each of them: blocks that read a row again, from the L2, have more under way (softmax of f32 rows of 22528 and
+// a row on an H200: 57 us held, 49 read twice).
+bool leaves_one_block(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
+  const std::size_t kept = shape_of(kernel).kept;
+  if (kept == 0 || row_streams(kernel).size() != 1 || few_bytes(kernel, target) || has_one_sweep(kernel, chosen) ||
+      in_shared_memory(kernel, target, chosen, 1, kMostThreadsOfRow, 2))
+    return false;
+  const auto one = in_shared_memory(kernel, target, chosen, 1, 2 * kMostThreadsOfRow, 1);
+  if (!one) return false;
+  const std::vector<InstrId> loads = shared_loads(kernel, *one);
+  return std::any_of(loads.begin(), loads.end(), [&](InstrId load) {
+    return (kernel.instr(load).depends & ((std::uint64_t{1} << kept) - 1)) == 0;
+  });
+}
+
+// Whether rows are few more than the blocks that run at once, so that most of these wait for the others' second ones
+// (RMS norm of the sums of 352 bf16 rows of 32000 by 264 blocks on an H200: 52 us, 33 by teams of the grid).
+bool leaves_many_idle(const Kernel& kernel, const Target& target, const ReduceSchedule& schedule) {
+  constexpr double kLeastBusy = 0.75;
+  const RowShape shape = shape_of(kernel);
+  const std::int64_t at_once = std::int64_t{target.multiprocessors} * std::max(1, schedule.occupancy.least);
+  const std::int64_t turns = (shape.rows + at_once - 1) / at_once;
+  return shape.known && turns > 1 &&
+         static_cast<double>(shape.rows) < kLeastBusy * static_cast<double>(turns * at_once);
+}
+
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
@@ -159,12 +186,25 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
       if (const auto schedule = either(cluster)) return schedule;
     return std::nullopt;
   };
-  if (const auto schedule = either(1)) return schedule;
+  const bool few = few_bytes(kernel, target);
+  const bool one_stream = row_streams(kernel).size() == 1;
+  if (const auto schedule = either(1)) {
+    const bool lone = schedule->occupancy.least == 1;
+    // What shares a row that is more than a block's shared memory has more under way (H200: softmax of bf16 rows of
+    // 131072 63 us by one block of 1024, 54 by the grid; of f32 rows of 65536 58 and 52; their layer norm 61 and 54).
+    const bool longer = lone && one_stream && !whole_row_shared(*schedule);
+    if (few || !(longer || leaves_many_idle(kernel, target, *schedule))) return schedule;
+  }
   // Clusters meet sooner, teams of the grid have more under way (H100, layer norms of f32: 8 rows of 131072 10.4 us in
   // clusters, 14.7 by the grid; 80 rows of 400000 133 and 101).
-  const bool few = few_bytes(kernel, target);
   if (few)
     if (const auto schedule = in_cluster()) return schedule;
+  // What meets once for each row waits little in clusters of small blocks (H200, bf16 over the greatest: rows of 131072
+  // 51.4 us by the grid, 46.1; of 262144 51.9 and 46.8; RMS norm of 128256 36.5 and 32.0).
+  constexpr int kSmallBlock = 128, kSmallBlocks = 4, kSweepsMeetingOnce = 2;
+  if (one_stream && rounds_of(kernel).sweeps.size() == kSweepsMeetingOnce)
+    if (const auto schedule = in_shared_memory(kernel, target, chosen, kMostBlocks, kSmallBlock, kSmallBlocks))
+      return schedule;
   if (const auto schedule = by_grid(kernel, target, chosen, kResident)) return schedule;
   if (!few)
     if (const auto schedule = in_cluster()) return schedule;
@@ -201,6 +241,7 @@ std::optional<ReduceSchedule> by_grid(const Kernel& kernel, const Target& target
 
 std::optional<ReduceSchedule> read_once(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   constexpr std::int64_t kMostInClusters = 128;  // bytes of a thread, which leave it registers to compute with
+  if (leaves_one_block(kernel, target, chosen)) return std::nullopt;
   const auto in_registers = clustered(kernel, target, chosen);
   // Single elements are copied to shared memory one by one (f32 [2048, 96, 75] over the first and the last axis on an
   // H100: 73 us in the registers of clusters, 151 in their shared memory).
