@@ -147,8 +147,6 @@ void share_out(MapSchedule& schedule, const Kernel& kernel, const Target& target
     schedule.vector /= 2;
 }
 
-std::size_t loads_of(const Kernel& kernel) { return streams(kernel).size() - kernel.stores.size(); }
-
 // Results that vectors cannot end with rows are stored flat, whatever is loaded: a thread with one narrow element has
 // too little under way, and blocks of such threads are launched too slowly (1.2 ns each on an H100).
 bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
@@ -161,11 +159,11 @@ bool store_flat(MapSchedule& schedule, const Kernel& kernel) {
   std::int64_t widest = 1, bytes = 0;
   for (const Store& store : kernel.stores) widest = std::max(widest, element_bytes(kernel, store.access));
   for (const Access& access : streams(kernel)) bytes += element_bytes(kernel, access);
-  // Of few loads a thread has 16 bytes of 2-byte results (H200: joined rows of bf16 [8, 192, 110, 198] 56 us by 8
-  // bytes, 49; means of 2x2 of f16 rows of 13 0.91 of the time; five of rows of 150 1.23).
-  constexpr std::size_t kFewLoads = 4;
-  const bool few = widest == 2 && loads_of(kernel) <= kFewLoads;
-  const std::int64_t stored = few ? 2 * kStoredBytes : kStoredBytes;
+  // Of operands that are loaded once each a thread has 16 bytes of 2-byte results (H200: joined rows of bf16 [8, 192,
+  // 110, 198] 56 us by 8 bytes, 49; differences of neighbours 66 and 69).
+  const std::vector<Access> accesses = streams(kernel);
+  const bool once = widest == 2 && streams_of_operands(accesses).size() == accesses.size();
+  const std::int64_t stored = once ? 2 * kStoredBytes : kStoredBytes;
   int vector = static_cast<int>(std::min(16 / widest, std::max<std::int64_t>(kPoints, stored / widest)));
   while (vector > 1 && (vector * bytes > kVectorBytes || vector * slots_of_point(kernel) > kVectorCost)) vector /= 2;
   Dim points(1);
@@ -312,7 +310,8 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.interior = true;
     return schedule;
   }
-  const bool flat = schedule.flat && !schedule.tile && !overlaps;
+  const bool flat =  // with nothing else that lies like its results
+      schedule.flat && !schedule.tile && !overlaps && dense_streams(kernel, accesses, schedule.vector) <= 1;
   if (flat && beyond_caches && pays_in_pairs(schedule, kernel, accesses)) schedule.unroll = kPair;
   if (plain && beyond_caches) {
     const MapSchedule spread = spread_where_it_pays(kernel, target, schedule);

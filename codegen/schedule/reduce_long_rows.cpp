@@ -145,17 +145,6 @@ bool leaves_one_block(const Kernel& kernel, const Target& target, const ReduceSc
   });
 }
 
-// Whether rows are few more than the blocks that run at once, so that most of these wait for the others' second ones
-// (RMS norm of the sums of 352 bf16 rows of 32000 by 264 blocks on an H200: 52 us, 33 by teams of the grid).
-bool leaves_many_idle(const Kernel& kernel, const Target& target, const ReduceSchedule& schedule) {
-  constexpr double kLeastBusy = 0.75;
-  const RowShape shape = shape_of(kernel);
-  const std::int64_t at_once = std::int64_t{target.multiprocessors} * std::max(1, schedule.occupancy.least);
-  const std::int64_t turns = (shape.rows + at_once - 1) / at_once;
-  return shape.known && turns > 1 &&
-         static_cast<double>(shape.rows) < kLeastBusy * static_cast<double>(turns * at_once);
-}
-
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
@@ -192,17 +181,18 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
     const bool lone = schedule->occupancy.least == 1;
     // What shares a row that is more than a block's shared memory has more under way (H200: softmax of bf16 rows of
     // 131072 63 us by one block of 1024, 54 by the grid; of f32 rows of 65536 58 and 52; their layer norm 61 and 54).
-    const bool longer = lone && one_stream && !whole_row_shared(*schedule);
-    if (few || !(longer || leaves_many_idle(kernel, target, *schedule))) return schedule;
+    if (!lone || few || !one_stream || whole_row_shared(*schedule)) return schedule;
   }
   // Clusters meet sooner, teams of the grid have more under way (H100, layer norms of f32: 8 rows of 131072 10.4 us in
   // clusters, 14.7 by the grid; 80 rows of 400000 133 and 101).
   if (few)
     if (const auto schedule = in_cluster()) return schedule;
   // What meets once for each row waits little in clusters of small blocks (H200, bf16 over the greatest: rows of 131072
-  // 51.4 us by the grid, 46.1; of 262144 51.9 and 46.8; RMS norm of 128256 36.5 and 32.0).
+  // 51.4 us by the grid, 46.1; of 262144 51.9 and 46.8; RMS norm of 128256 36.5 and 32.0), but not beside weights of
+  // f32 (RMS norm of rows of 131072: 149 and 173).
   constexpr int kSmallBlock = 128, kSmallBlocks = 4, kSweepsMeetingOnce = 2;
-  if (one_stream && rounds_of(kernel).sweeps.size() == kSweepsMeetingOnce)
+  const bool beside_words = widest_of(kernel) > 2 && row_loads(kernel).size() > row_streams(kernel).size();
+  if (one_stream && !beside_words && rounds_of(kernel).sweeps.size() == kSweepsMeetingOnce)
     if (const auto schedule = in_shared_memory(kernel, target, chosen, kMostBlocks, kSmallBlock, kSmallBlocks))
       return schedule;
   if (const auto schedule = by_grid(kernel, target, chosen, kResident)) return schedule;
