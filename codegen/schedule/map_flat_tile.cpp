@@ -82,16 +82,16 @@ double share_used(const Kernel& kernel, const Access& access, std::int64_t point
   return static_cast<double>(points * size) / static_cast<double>(kSector * std::ssize(sectors));
 }
 
-// Whether all loads come in short runs of the innermost axis, and the points of a few blocks use up what they bring:
-// the L1 has it for them (H200: patches of 3 x 3 of bf16 [51, 32, 225, 225] 373 us through a tile, 150 so; of [64, 3,
-// 336, 336] 44 and 36).
-bool leaves_runs_to_l1(const Kernel& kernel, const std::vector<FlatLoad>& loads) {
+// Whether all loads come in short runs of the innermost axis, which a tile would load element by element, and the
+// points of a few blocks use up what they bring: the L1 has it for them (H200: patches of 3 x 3 of bf16 [51, 32, 225,
+// 225] 373 us through a tile, 150 so; of f16 [4, 96, 384, 384], whose rows come in vectors, 86 and 169).
+bool leaves_runs_to_l1(const Kernel& kernel, const FlatTile& tile) {
   constexpr std::int64_t kPointsOfBlocks = 8192;
   constexpr double kLeastOfL1 = 0.7;
   std::int64_t points = 1;
   for (const Axis& axis : kernel.axes) points *= std::min(axis.extent.constant(), kPointsOfBlocks);
-  return std::all_of(loads.begin(), loads.end(), [&](const FlatLoad& load) {
-    return load.order[0] == static_cast<int>(kernel.axes.size()) - 1 &&
+  return std::all_of(tile.loads.begin(), tile.loads.end(), [&](const FlatLoad& load) {
+    return load.order[0] == static_cast<int>(kernel.axes.size()) - 1 && load.vector == 1 &&
            share_used(kernel, kernel.instr(load.id).access, std::min(points, kPointsOfBlocks)) >= kLeastOfL1;
   });
 }
@@ -160,8 +160,7 @@ bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target&
   };
   std::int64_t run = kLongestRun / size;
   while (run * size >= kShortestRun && !take(run, run)) run /= 2;
-  constexpr std::int64_t kShort = 64;
-  if (most == 0 || (!schedule.tile && run * size <= kShort && leaves_runs_to_l1(kernel, loads))) return false;
+  if (most == 0 || (!schedule.tile && leaves_runs_to_l1(kernel, *flat_tile_of(kernel, chosen)))) return false;
   if (!take(2 * run, run)) take(run, 2 * run);
   schedule = chosen;
   return true;
