@@ -14,7 +14,7 @@
 namespace tenon::codegen::cuda {
 
 Source ReduceEmitter::emit_persistent() {
-  out_.line(fmt::format("const {} member = {};", index_type(kernel_), team_.member));
+  declare_member(out_, kernel_, team_);
   if (team_.rows > 1)
     out_.line(
         fmt::format("const {} first = blockIdx.x * {} + {};", unsigned_index_type(kernel_), team_.rows, team_.row));
