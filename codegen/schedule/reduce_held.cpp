@@ -5,6 +5,7 @@
 
 #include "codegen/analysis/narrow.h"
 #include "codegen/analysis/rounds.h"
+#include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/choices.h"
 
 namespace tenon::codegen {
@@ -43,8 +44,11 @@ void choose_whole_norm_team(ReduceSchedule& schedule, const Kernel& kernel, cons
   schedule.team.mapping = RowMapping::block;
   // Gathered rows come from the L2, later than a few threads are done with others (layer norm of rows of 4096 of a
   // table on an H200: 217 us by 256 threads, 174 by 128).
+  // No more than 128 of them (layer norm of the sums of gathered rows of 6144 and a position's 35 us by 160, 27; of
+  // 8192 36 by 224, 28).
+  constexpr int kMostThreadsOfGathered = 128;
   if (gathered) {
-    schedule.team.threads = threads_holding(kMostOfLaneStored, shape);
+    schedule.team.threads = std::min(kMostThreadsOfGathered, threads_holding(kMostOfLaneStored, shape));
     return;
   }
   schedule.team.threads = threads_holding(!many && shape.length <= kShort ? 8 : 16, shape);
@@ -80,6 +84,14 @@ void choose_norm_team(ReduceSchedule& schedule, const Kernel& kernel, const Targ
   choose_whole_norm_team(schedule, kernel, target, shape);
 }
 
+// Whether elements are stored, of 4 bytes or more: fewer leave the L2 to rows that are read.
+bool stores_words(const Kernel& kernel) {
+  return stores_elements(kernel) && std::any_of(kernel.stores.begin(), kernel.stores.end(), [&](const Store& store) {
+           const auto inner = static_cast<int>(kernel.axes.size()) - 1;
+           return store.access.offset.depends_on(inner) && element_bytes(kernel, store.access) >= 4;
+         });
+}
+
 // Large rows in registers. Of f32, that are stored: 64 KB of rows under way on a multiprocessor are enough, and less
 // are not (softmax of f32 rows of 9648 on an H100: 296 us by one block, 213 by two); more push each other out of the L2
 // before they are done. So each block asks for shared memory that holds others off, except where that would take the L1
@@ -94,7 +106,7 @@ void choose_large_row_team(ReduceSchedule& schedule, const Kernel& kernel, const
     return;
   if (widest == 4 && streams == 1 && row_loads(kernel).size() == streams) {
     const std::int64_t bytes = shape.length * widest;
-    if (stores_elements(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
+    if (stores_words(kernel) && shape.least_rows >= kManyRows * target.multiprocessors)
       schedule.occupancy.most = static_cast<int>((kBytesUnderWay + bytes - 1) / bytes);
     return;
   }

@@ -14,7 +14,7 @@
 namespace tenon::codegen::cuda {
 
 Source ReduceEmitter::emit_persistent() {
-  declare_member(out_, kernel_, team_);
+  declare_member(out_, rows_, team_);
   if (team_.rows > 1)
     out_.line(
         fmt::format("const {} first = blockIdx.x * {} + {};", unsigned_index_type(kernel_), team_.rows, team_.row));

@@ -111,9 +111,10 @@ std::int64_t most_teams(const Rows& rows, const Target& target) {
 
 }  // namespace
 
-void declare_member(Writer& out, const Kernel& kernel, const Team& team) {
-  out.line(fmt::format("const {} member = {};", index_type(kernel), team.member));
-  if (team.size > 1) out.line(fmt::format("__builtin_assume(member >= 0 && member < {});", team.size));
+void declare_member(Writer& out, const Rows& rows, const Team& team) {
+  out.line(fmt::format("const {} member = {};", index_type(rows.kernel), team.member));
+  if (rows.schedule.team.mapping == RowMapping::column && team.size > 1)
+    out.line(fmt::format("__builtin_assume(member >= 0 && member < {});", team.size));
 }
 
 Dim teams_of_grid(const Rows& rows, const Target& target) {
@@ -143,7 +144,7 @@ void open_rows_of_grid(Writer& out, const Rows& rows, const Team& team, const Ta
   out.open(fmt::format("for ({0} row = team; row < {1}; row += teams) {{", unsigned_index_type(rows.kernel),
                        dim_text(rows.count, rows.names)));
   decode_axes(out, rows.kernel, 0, rows.kept, "row");
-  declare_member(out, rows.kernel, team);
+  declare_member(out, rows, team);
 }
 
 void close_rows_of_grid(Writer& out) {
@@ -175,7 +176,7 @@ void emit_row(Writer& out, const Rows& rows, const Team& team, int splits, int c
     out.line(fmt::format("const {} row = inside ? own_row : {} - {};", type, count, team.each));
   }
   decode_axes(out, kernel, 0, rows.kept, "row");
-  if (team.size > 1) declare_member(out, kernel, team);
+  if (team.size > 1) declare_member(out, rows, team);
 }
 
 // H200: sums of f32, 512 MB 135 us by stretches and 132 in turn, [524288, 64] down its columns 44.7 and 41.6, of bf16
