@@ -240,14 +240,18 @@ bool in_few_waves(const MapSchedule& schedule, const Kernel& kernel, const Targe
 // Whether a thread should have two vectors under way where the caches hold little: of what is read once each, in rows
 // of several vectors, as far as registers and issue slots go (H200: gathered rows 39 us and 35, a one-hot matrix 29 and
 // 24, exp of bf16 times f32 as a condition 108 and 78; a hundred chains 2 % in the mean).
-// What crosses the ends of rows anyway needs no long ones (one-hot bf16 [1096976, 257] 233 and 200).
+// What crosses the ends of rows anyway needs no long ones (one-hot bf16 [1096976, 257] 233 and 200), and one load
+// beside nothing else may compute as long as a wide vector may (softmax of bf16 [33554432, 1] 0.84 of the time; maps of
+// several operands up to 1.07).
 bool pays_in_pairs(const MapSchedule& schedule, const Kernel& kernel, const std::vector<Access>& accesses) {
   constexpr std::int64_t kLeastVectors = 4, kMostBytes = 128;
   if (streams_of_operands(accesses).size() < accesses.size()) return false;
   const std::int64_t row = kernel.axes.back().extent.bounds(kernel.symbols).max;
+  const auto loads = std::count_if(kernel.body.begin(), kernel.body.end(),
+                                   [](const Instr& instr) { return instr.kind == InstrKind::load; });
   return (schedule.flat || row >= kLeastVectors * schedule.vector) &&
          kPair * schedule.vector * bytes_of(accesses, kernel) <= kMostBytes &&
-         kPair * schedule.vector * slots_of_point(kernel) <= kPlainVectorCost;
+         kPair * schedule.vector * slots_of_point(kernel) <= (loads == 1 ? kPlainVectorCost : kVectorCost);
 }
 
 // Whether several loads have guards that hold in most warps: these go a way without them (H200: sums of two and five

@@ -11,9 +11,7 @@
 namespace tenon::codegen {
 namespace {
 
-// Of 2-byte results more threads do not pay (H200: f32 [360, 14, 14, 384] turned 73 us by 128, 61 by 256, u8 [36832,
-// 64, 7, 15] 222 and 186, f16 [1, 4, 227, 28400] turned and padded 63 and 72).
-constexpr int kThreads = 256, kThreadsOfNarrow = 128;
+constexpr int kThreads = 128;
 // Of one or two loads each: more blocks have more under way (bf16 [3, 9543, 8, 16, 8, 2] turned around and added on an
 // H100: 151 us by 32 KB, 67 by 8; mish of f16 [128, 65, 2048, 3] turned on an H200 107 by 256 threads with 20 KB, 67 by
 // 128 with 8; patches of 3 x 3 of bf16 85 and 58).
@@ -144,7 +142,7 @@ bool choose_flat_tile(MapSchedule& schedule, const Kernel& kernel, const Target&
   const auto take = [&](std::int64_t rows, std::int64_t columns) {
     MapSchedule flat = schedule;
     flat.flat = true;
-    flat.threads = stored == 2 ? kThreadsOfNarrow : kThreads;
+    flat.threads = kThreads;
     flat.tile =
         MapTile{.axis = loads[0].order[0], .rows = static_cast<int>(rows), .columns = static_cast<int>(columns)};
     flat.vector = flat_tile_vector(kernel, *flat.tile, vector);

@@ -145,6 +145,13 @@ bool leaves_one_block(const Kernel& kernel, const Target& target, const ReduceSc
   });
 }
 
+// Whether one reduction is all that its elements wait for.
+bool meets_once(const Kernel& kernel) {
+  return stores_elements(kernel) && std::count_if(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+                                      return instr.kind == InstrKind::reduce;
+                                    }) == 1;
+}
+
 std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& target, const ReduceSchedule& chosen) {
   if (has_one_sweep(kernel, chosen)) return std::nullopt;
   const auto fitting = [&](int cluster, int blocks) {  // of as many threads as registers are enough for
@@ -190,9 +197,9 @@ std::optional<ReduceSchedule> fewest_blocks(const Kernel& kernel, const Target& 
   // What meets once for each row waits little in clusters of small blocks (H200, bf16 over the greatest: rows of 131072
   // 51.4 us by the grid, 46.1; of 262144 51.9 and 46.8; RMS norm of 128256 36.5 and 32.0), but not beside weights of
   // f32 (RMS norm of rows of 131072: 149 and 173).
-  constexpr int kSmallBlock = 128, kSmallBlocks = 4, kSweepsMeetingOnce = 2;
+  constexpr int kSmallBlock = 128, kSmallBlocks = 4;
   const bool beside_words = widest_of(kernel) > 2 && row_loads(kernel).size() > row_streams(kernel).size();
-  if (one_stream && !beside_words && rounds_of(kernel).sweeps.size() == kSweepsMeetingOnce)
+  if (one_stream && !beside_words && meets_once(kernel))
     if (const auto schedule = in_shared_memory(kernel, target, chosen, kMostBlocks, kSmallBlock, kSmallBlocks))
       return schedule;
   if (const auto schedule = by_grid(kernel, target, chosen, kResident)) return schedule;

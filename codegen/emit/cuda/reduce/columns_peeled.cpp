@@ -88,7 +88,7 @@ class PeeledColumns {
     out_.line(fmt::format("const {0} {1} = ({0})((blockIdx.x / {2} - 1) * {3} + {4}) * {5} + head;", type, column(),
                           parts_of(schedule_), schedule_.team.columns, team_.row, vector));
     out_.line(fmt::format("const bool inside = {} + {} <= {};", column(), vector, columns()));
-    declare_member(out_, rows_, team_);
+    out_.line(fmt::format("const {} member = {};", type, team_.member));
     emit_sums(vector, schedule_.team.columns);
   }
 
