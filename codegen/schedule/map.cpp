@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/draws.h"
+#include "codegen/analysis/flat_tile.h"
 #include "codegen/analysis/interior.h"
 #include "codegen/analysis/read_once.h"
 #include "codegen/analysis/transpose.h"
@@ -314,8 +315,9 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
     schedule.interior = true;
     return schedule;
   }
-  const bool flat =  // with nothing else that lies like its results
-      schedule.flat && !schedule.tile && !overlaps && dense_streams(kernel, accesses, schedule.vector) <= 1;
+  const bool flat =  // with nothing else that lies like its results, or across them
+      schedule.flat && !schedule.tile && !overlaps && dense_streams(kernel, accesses, schedule.vector) <= 1 &&
+      loads_across(kernel).empty();
   if (flat && beyond_caches && pays_in_pairs(schedule, kernel, accesses)) schedule.unroll = kPair;
   if (plain && beyond_caches) {
     const MapSchedule spread = spread_where_it_pays(kernel, target, schedule);

@@ -1,4 +1,5 @@
 // The schedules that the heuristics choose for Map kernels on sm_90, as measured (bench/results/map-log.md).
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +34,32 @@ TEST(MapSchedule, VectorsComeInPairsFarBeyondTheCaches) {
   };
   EXPECT_EQ(of_rows("8192, 8192", "mul(x, 2.0)"), "map threads=512 vector=4 unroll=2 streaming keep_reads");
   EXPECT_EQ(of_rows("8388608, 8", "add(x, b)"), "map threads=512 vector=4 streaming keep_reads");
-  EXPECT_EQ(of_rows("8192, 8192", "gelu(gelu(gelu(gelu(x))))"), "map threads=512 vector=4 streaming");
+  EXPECT_EQ(of_rows("8192, 8192", "gelu(gelu(gelu(gelu(x))))"), "map threads=512 vector=4 unroll=2 streaming");
+  EXPECT_EQ(of_rows("8192, 8192", "gelu(gelu(gelu(gelu(gelu(gelu(x))))))"), "map threads=512 vector=4 streaming");
+  EXPECT_EQ(of_rows("8192, 8192", "gelu(gelu(gelu(gelu(mul(x, slice(b, axis=0, start=[0], stop=[1]))))))"),
+            "map threads=512 vector=4 streaming")
+      << "beside another operand it may compute less";
+}
+
+// Results that vectors cannot end with rows, and loads that lie otherwise: one-hot rows of 257.
+TEST(MapSchedule, FlatVectorsComeInPairsBesideNothingThatLiesAsTheyDo) {
+  EXPECT_EQ(chosen("graph g(x: i64[262144, 1]) { y = cast(equal(x, iota(shape=[257])), dtype=bf16); return y }"),
+            "map threads=256 vector=8 flat unroll=2 streaming keep_reads");
+  EXPECT_EQ(chosen("graph g(x: bf16[262144, 257], b: bf16[257]) { y = add(x, b); return y }"),
+            "map threads=256 vector=8 flat streaming keep_reads");
+}
+
+// Where most warps lie inside, several loads behind padding are tested by the others alone.
+TEST(MapSchedule, SeveralPaddedLoadsHaveAnInterior) {
+  const auto padded = [](const char* shape, const char* low, const char* sum) {
+    return chosen(
+        fmt::format("graph g(x: bf16[{}]) {{ p = pad(x, low={}, high={}); y = {}; return y }}", shape, low, low, sum));
+  };
+  EXPECT_EQ(padded("144, 3072, 96", "[0, 1, 0]",
+                   "add(slice(p, axis=1, start=[0], stop=[3072]), slice(p, axis=1, start=[2], stop=[3074]))"),
+            "map threads=512 vector=8 interior streaming keep_reads");
+  EXPECT_EQ(padded("144, 3072, 96", "[0, 1, 0]", "relu(p)"), "map threads=512 vector=8 streaming keep_reads")
+      << "one load has its tests";
 }
 
 // Less than a block for each of 132 multiprocessors: threads wait for what they compute, so that more of them get less.

@@ -77,7 +77,14 @@ TEST(ReduceSchedule, LongRowsLieInSharedMemory) {
             "reduce team=block threads=1024 vector=8 keep=shared elements=64 shared=64 least_blocks=1");
   EXPECT_EQ(chosen(softmax, "sm_75"), "reduce team=block threads=1024 vector=8 online unroll=4 streaming");
   EXPECT_EQ(chosen("x: bf16[90, 131072]) { y = softmax(x)"),
-            "reduce team=block threads=1024 vector=8 keep=shared elements=128 shared=112 least_blocks=1");
+            "reduce team=block threads=320 grid=4 vector=8 keep=shared elements=104 shared=104 least_blocks=3")
+      << "beyond a block's shared memory by the grid";
+  EXPECT_EQ(chosen("x: bf16[90, 131072]) { y = div(x, add(max(abs(x), axis=1, keepdims=true), 1.0))"),
+            "reduce team=block threads=128 cluster=8 vector=8 keep=shared elements=128 shared=128 least_blocks=4")
+      << "or by small blocks that meet once";
+  EXPECT_EQ(chosen("x: f32[900, 22528], b: f32[22528]) { y = softmax(add(x, b))"),
+            "reduce team=block threads=512 vector=4 online unroll=4")
+      << "two blocks rather than one beside an operand that all rows share";
   EXPECT_EQ(
       chosen("x: bf16[64, 262144]) { y = softmax(x)"),
       "reduce team=block threads=320 grid=12 vector=8 keep=shared elements=72 shared=72 streaming least_blocks=3");
@@ -240,9 +247,22 @@ TEST(ReduceSchedule, ThreadsHoldMoreOfOddRows) {
   EXPECT_EQ(norm("bf16", 8191),
             "reduce team=block threads=256 vector=8 peeled keep=registers elements=32 least_blocks=5");
   EXPECT_EQ(norm("f32", 1023),
-            "reduce team=block threads=128 vector=4 peeled keep=registers elements=8 least_blocks=1");
+            "reduce team=block threads=96 vector=4 peeled keep=registers elements=12 least_blocks=1");
   EXPECT_EQ(norm("f32", 4095),
             "reduce team=block threads=256 vector=4 peeled keep=registers elements=16 least_blocks=1");
+}
+
+// Of many, a warp has what its lanes can hold, and meets nobody.
+TEST(ReduceSchedule, WarpsHoldLongOddRows) {
+  EXPECT_EQ(chosen("x: f16[32768, 1041], w: f16[1041]) { y = rms_norm(x, w)"),
+            "reduce team=warp threads=64 vector=8 peeled keep=registers elements=40 streaming keep_reads "
+            "least_blocks=10");
+  EXPECT_EQ(chosen("x: f16[32768, 1041]) { y = softmax(x)"),
+            "reduce team=warp threads=64 vector=8 peeled keep=registers elements=40 streaming keep_reads "
+            "least_blocks=1");
+  EXPECT_EQ(chosen("x: f16[32768, 1531]) { y = softmax(x)"),
+            "reduce team=block threads=64 vector=8 peeled keep=registers elements=24 streaming keep_reads "
+            "least_blocks=1");
 }
 
 // The blocks then read neighbouring rows; not with too few rows for eight loads of each thread.
@@ -278,6 +298,12 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[512, 64, 4095]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=16 streaming least_blocks=2")
       << "long pieces of rows that begin anywhere";
+  EXPECT_EQ(chosen("x: f32[2048, 129, 75]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=33 streaming least_blocks=2")
+      << "by two blocks a multiprocessor";
+  EXPECT_EQ(chosen("x: bf16[32768, 5, 256]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=128 columns=128 vector=8 keep=registers elements=40 streaming least_blocks=8")
+      << "a thread has a short one whole";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=4 online unroll=16 streaming")
       << "columns of a cache line, so that all processors have blocks";
