@@ -131,15 +131,15 @@ Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& h
   return rounds;
 }
 
-std::vector<InstrId> kept_online(const Kernel& kernel, const Sweep& sweep) {
+std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep) {
   constexpr int kLittle = 6;  // issue slots: a few registers for the length of a tile
-  if (!sweep.online) return {};
+  if (!sweep.online && !sweep.moments) return {};
   const auto done = [&](InstrId id) {
     return std::find(sweep.instrs.begin(), sweep.instrs.end(), id) != sweep.instrs.end();
   };
   int slots = 0;
   std::vector<InstrId> kept;
-  for (const InstrId id : sweep.online->instrs) {
+  for (const InstrId id : sweep.online ? sweep.online->instrs : sweep.moments->instrs) {
     if (done(id)) {
       if (varies_inside(kernel, id)) slots += slots_of(kernel.instr(id));
       continue;
@@ -151,12 +151,13 @@ std::vector<InstrId> kept_online(const Kernel& kernel, const Sweep& sweep) {
   return slots > kLittle && kept.size() == 1 ? kept : std::vector<InstrId>{};
 }
 
-std::vector<InstrId> instrs_behind(const Kernel& kernel, const Online& online, const std::vector<InstrId>& kept) {
+std::vector<InstrId> instrs_behind(const Kernel& kernel, const std::vector<InstrId>& instrs, InstrId reduce,
+                                   const std::vector<InstrId>& kept) {
   std::vector<bool> stop(kernel.body.size(), false);
   for (const InstrId id : kept) stop[static_cast<std::size_t>(id)] = true;
-  const std::vector<InstrId> wanted = needed(kernel, kernel.instr(online.sum).args, stop);
+  const std::vector<InstrId> wanted = needed(kernel, kernel.instr(reduce).args, stop);
   std::vector<InstrId> behind;
-  for (const InstrId id : online.instrs)
+  for (const InstrId id : instrs)
     if (stop[static_cast<std::size_t>(id)] || std::find(wanted.begin(), wanted.end(), id) != wanted.end())
       behind.push_back(id);
   return behind;

@@ -19,11 +19,12 @@ struct Held {
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
 /// The same of loads alone: what shared memory holds, where they are copied to.
 std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds);
-/// What an online sum uses of what its sweep's maximum was computed from, where it costs more to compute again than to
-/// keep for the rest of a tile.
-std::vector<InstrId> kept_online(const Kernel& kernel, const Sweep& sweep);
-/// The instructions of the online sum that are still to be done then, behind those that are kept.
-std::vector<InstrId> instrs_behind(const Kernel& kernel, const Online& online, const std::vector<InstrId>& kept);
+/// What the reduction that shares a sweep (its online sum, or the squares around its mean) uses of what the sweep has
+/// computed, where it costs more to compute again than to keep for the rest of a tile.
+std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep);
+/// Of `instrs`, what `reduce` sums up: those that are still to be done then, behind those that are kept.
+std::vector<InstrId> instrs_behind(const Kernel& kernel, const std::vector<InstrId>& instrs, InstrId reduce,
+                                   const std::vector<InstrId>& kept);
 /// `rounds` with sweeps that use the values of earlier ones.
 Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& held);
 

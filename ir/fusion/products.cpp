@@ -2,11 +2,11 @@
 #include "ir/fusion/products.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
 #include "ir/fusion/halves.h"
+#include "ir/fusion/product_costs.h"
 #include "ir/fusion/product_masks.h"
 #include "ir/graph/build.h"
 #include "ir/graph/view.h"
@@ -15,34 +15,12 @@
 namespace tenon::ir::fusion {
 namespace {
 
-constexpr double kUnaligned = 8;            // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
-constexpr double kSlowerTf32 = 12;          // than f16: warps multiply it, measured on an H200 at 4096 cubed
-constexpr std::int64_t kBlock = 64;         // products that tensor cores add up of f32's high parts
-constexpr double kGain = 1.25;              // that a rewrite must promise
-constexpr std::int64_t kTile = 128;         // rows and columns of a block's tile
-constexpr std::int64_t kSmallTile = 32;     // and of the smallest
-constexpr std::int64_t kTileOfF32 = 64;     // of f32, which a block takes whole
-constexpr std::int64_t kLeastDepth = 512;   // of a part of the depth
-constexpr std::int64_t kAligned = 8;        // elements of which a part is whole ones: no vector crosses its end
-constexpr std::int64_t kMostParts = 128;    // of a depth
-constexpr std::int64_t kStreamedRows = 32;  // up to so many, the other operand may stream through one block for each
-constexpr std::int64_t kLeastOfBoxes = 25;  // so many go to warpgroups where boxes bring both (schedule/contract.cpp)
-constexpr std::int64_t kStreamedWide = 32;  // so many of its rows
-constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it reaches (22 x 704 x 88768, H100)
-constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
-constexpr double kOddSums = 3;              // times as long as rows of whole vectors (2432 x 2845 x 192, H200)
-constexpr double kLeastFed = 2;             // launches that bringing an operand takes, where a copy is thought of
-constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
-constexpr double kFewAcross = 1.4;  // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
-constexpr double kThreadsOfProcessor = 2048;
-
-struct Problem {
-  double batch = 1;
-  std::int64_t m = 0, n = 0, k = 0;
-  bool in_boxes = false;     // that bring both to warpgroups
-  bool along_depth = false;  // some operand lies along it
-  double flops() const { return 2 * batch * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
-};
+constexpr double kUnaligned = 8;     // times as long as from boxes: measured on an H200 at 4095 x 4097 x 4093
+constexpr double kSlowerTf32 = 12;   // than f16: warps multiply it, measured on an H200 at 4096 cubed
+constexpr std::int64_t kBlock = 64;  // products that tensor cores add up of f32's high parts
+constexpr double kOddSums = 3;       // times as long as rows of whole vectors (2432 x 2845 x 192, H200)
+constexpr double kLeastFed = 2;      // launches that bringing an operand takes, where a copy is thought of
+constexpr double kFewAcross = 1.4;   // times as long beside few that lie across the depth (24178 x 30 x 8384, H100)
 
 bool constant(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& extent) { return extent.is_constant(); });
@@ -156,7 +134,7 @@ class ArrangeProducts {
                 &result = graph_.type(node.results[0]).shape;
     if (a.size() < 2 || b.size() < 2) return false;  // a vector streams as it is
     if (!constant(a) || !constant(b) || count(result) == 0 || count(a) == 0) return false;
-    Problem problem{1, a[a.size() - 2].constant(), b.back().constant(), a.back().constant()};
+    ProductShape problem{1, a[a.size() - 2].constant(), b.back().constant(), a.back().constant()};
     problem.batch = count(result) / static_cast<double>(problem.m) / static_cast<double>(problem.n);
     const ContractionElement element = contraction_element(
         graph_.type(node.operands[0]).dtype, graph_.type(node.operands[1]).dtype, graph_.type(node.results[0]).dtype,
@@ -177,7 +155,7 @@ class ArrangeProducts {
     problem.along_depth = lies_along(operands[0], static_cast<std::int64_t>(a.size()) - 1) ||
                           lies_along(operands[1], static_cast<std::int64_t>(b.size()) - 2);
     if (options_.split_f32 && in_halves(id, node, operands, problem, element)) return true;
-    const Division division = division_of(problem, element);
+    const DepthDivision division = division_of(options_, problem, element);
     if (division.parts > 1) {
       rewrite_.replace(node.results[0], split(node, operands, division));
     } else if (changed) {
@@ -186,83 +164,9 @@ class ArrangeProducts {
     return changed || division.parts > 1;
   }
 
-  // Microseconds of the tiles, each on a multiprocessor of its own as long as there are any.
-  double tiles_us(double tiles, double depth, double tile_elements, const ContractionElement& element) const {
-    const CostModel& cost = options_.cost;
-    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
-    const bool in_parts = element.dtype == DType::f32 && options_.split_f32 && cost.f32_tflops > 0;
-    const double tflops = element.tensor_cores ? cost.tensor_tflops : in_parts ? cost.f32_tflops : cost.lane_tflops;
-    return std::ceil(tiles / processors) * 2 * tile_elements * depth / (tflops * 1e6 / processors);
-  }
-
-  // The whole depth where there is one part. Parts are alike; what they leave is multiplied by itself.
-  struct Division {
-    std::int64_t parts = 1, depth = 0;
-    double us = 0;  // of all of them, and their sums
-    std::int64_t rest(const Problem& problem) const { return problem.k - parts * depth; }
-  };
-
-  // Where few blocks have work, each of them draws no more than its share of the memory's bandwidth.
-  double divided_us(const Problem& problem, const ContractionElement& element, const Division& division) const {
-    const CostModel& cost = options_.cost;
-    const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
-    const bool streams = element.tensor_cores && few < (problem.in_boxes ? kLeastOfBoxes : kStreamedRows + 1);
-    const auto depth = static_cast<double>(division.depth), parts = static_cast<double>(division.parts);
-    // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
-    const double in_kernel = streams || division.parts > 1 || !element.tensor_cores
-                                 ? 1
-                                 : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
-    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
-    const auto bytes = [&](std::int64_t rows, double columns) {
-      return static_cast<double>(rows) * columns * size_of(element.dtype);
-    };
-    const double read = bytes(few + many, depth * parts) / (cost.bandwidth_gb_s * 1e3);
-    const auto in_tiles = [&](std::int64_t most_few, std::int64_t most_many) {
-      const std::int64_t tile_few = std::min(most_few, few), tile_many = std::min(most_many, many);
-      const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
-                           std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) * parts * in_kernel;
-      const double drawn = bytes(streams ? tile_many : tile_few + tile_many, depth / in_kernel) /
-                           (cost.block_gb_s * (streams ? kStreamedDraw : 1) * 1e3);
-      const double products = tiles_us(tiles, depth / in_kernel, static_cast<double>(tile_few * tile_many), element);
-      return std::max({products, std::ceil(tiles / processors) * drawn, read});
-    };
-    const bool in_boxes = division.parts > 1 && problem.in_boxes && !streams;
-    const bool splits_lines =
-        in_boxes && problem.along_depth && division.depth * size_of(element.dtype) % kLineBytes != 0;
-    const std::int64_t tile = element.tensor_cores ? kTile : kTileOfF32;
-    const double us = in_tiles(tile, streams ? kStreamedWide : tile);
-    // Batches that leave multiprocessors without a tile have smaller ones.
-    return (splits_lines ? kSplitLines : 1) * (in_boxes ? std::min(us, in_tiles(kTile, kTile / 2)) : us);
-  }
-
-  Division division_of(const Problem& problem, const ContractionElement& element) const {
-    Division whole{1, problem.k};
-    whole.us = divided_us(problem, element, whole);
-    if (!options_.split_depth || problem.batch != 1 || std::min(problem.m, problem.n) == 1) return whole;
-    const CostModel& cost = options_.cost;
-    double least = whole.us / kGain;
-    Division best = whole;
-    // Measured on an H100: sums of parts come and go at memory's speed. Where threads bring operands the price of the
-    // product is too low by as much.
-    const double sums_gb_s = problem.in_boxes ? cost.bandwidth_gb_s : cost.l2_bandwidth_gb_s;
-    const auto consider = [&](Division division) {
-      const auto sums = 4 * static_cast<double>(division.parts * problem.m * problem.n);
-      double us = divided_us(problem, element, division) + kKernels * cost.launch_us + 2 * sums / (sums_gb_s * 1e3);
-      if (const std::int64_t rest = division.rest(problem); rest > 0)
-        us += kKernels * cost.launch_us + divided_us(problem, element, {1, rest});
-      division.us = us;
-      if (us < least) best = division, least = us;
-    };
-    for (std::int64_t parts = 2; parts <= kMostParts && problem.k / parts >= kLeastDepth; ++parts) {
-      for (const std::int64_t aligned : {kLineBytes / size_of(element.dtype), kAligned})
-        consider({parts, problem.k / parts / aligned * aligned});
-    }
-    return best;
-  }
-
   // f32: high high + (high low + low high) / kLowScale; what low low would add is below 2^-22 of each product. tf32:
   // the high parts have as many bits.
-  bool in_halves(NodeId id, const Node& node, const std::vector<ValueId>& operands, const Problem& problem,
+  bool in_halves(NodeId id, const Node& node, const std::vector<ValueId>& operands, const ProductShape& problem,
                  const ContractionElement& element) {
     for (const ValueId operand : node.operands)
       if (graph_.type(operand).dtype != DType::f32) return false;
@@ -273,9 +177,10 @@ class ArrangeProducts {
     // Bytes: stored, and read again. Rows that begin off vectors go element by element.
     const double odd = problem.n % 4 == 0 ? 1 : kOddSums;
     const double sums = both ? 8 * odd * count(graph_.type(node.results[0]).shape) : 0;
-    double exact_us = tiles_us_of(problem, element) * (both ? 1 : kSlowerTf32);
-    if (both && problem.batch == 1) exact_us = std::min(exact_us, division_of(problem, element).us);
-    const double halves_us = (both ? 3 : 1) * tiles_us_of(problem, f16_element()) + (both ? 5 : 4) * cost.launch_us +
+    double exact_us = undivided_us(options_, problem, element) * (both ? 1 : kSlowerTf32);
+    if (both && problem.batch == 1) exact_us = std::min(exact_us, division_of(options_, problem, element).us);
+    const double halves_us = (both ? 3 : 1) * undivided_us(options_, problem, f16_element()) +
+                             (both ? 5 : 4) * cost.launch_us +
                              ((both ? 16 : 12) * elements + sums) / (cost.bandwidth_gb_s * 1e3);
     if (std::min(problem.m, problem.n) <= kStreamedRows || halves_us * kGain > exact_us) return false;
 
@@ -328,23 +233,12 @@ class ArrangeProducts {
     return contraction_element(DType::f16, DType::f16, DType::f32, false, options_.cost.tensor_cores);
   }
 
-  // The better of large tiles and of small ones, which reach half as much.
-  double tiles_us_of(const Problem& problem, const ContractionElement& element) const {
-    const auto in_tiles = [&](std::int64_t size) {
-      const std::int64_t tile_m = std::min(size, problem.m), tile_n = std::min(size, problem.n);
-      const double tiles = problem.batch * std::ceil(static_cast<double>(problem.m) / static_cast<double>(tile_m)) *
-                           std::ceil(static_cast<double>(problem.n) / static_cast<double>(tile_n));
-      return tiles_us(tiles, static_cast<double>(problem.k), static_cast<double>(tile_m * tile_n), element);
-    };
-    return std::min(in_tiles(kTile), 2 * in_tiles(kSmallTile));
-  }
-
   ValueId append(Op op, std::vector<ValueId> operands, Attrs attrs, const Place& place) {
     return append_one(rewrite_.graph, op, std::move(operands), std::move(attrs), place);
   }
 
   // The sum over batches, each the product of a part of the depth, and what the parts leave.
-  ValueId split(const Node& node, const std::vector<ValueId>& operands, const Division& division) {
+  ValueId split(const Node& node, const std::vector<ValueId>& operands, const DepthDivision& division) {
     const Type a = rewrite_.graph.type(operands[0]), b = rewrite_.graph.type(operands[1]);
     const auto axis_a = static_cast<std::int64_t>(a.shape.size()) - 1;
     const auto axis_b = static_cast<std::int64_t>(b.shape.size()) - 2;
@@ -376,30 +270,8 @@ class ArrangeProducts {
     return append(Op::reshape, {sum}, {{"shape", graph_.type(node.results[0]).shape}}, node.place);
   }
 
-  // What threads take to bring an operand to tensor cores, once for each tile of the other one, where its rows have
-  // `extent` elements: no vector is longer than what divides them. Each multiprocessor that has a tile, or a part of
-  // one's depth, brings cost.fed_elements_ns in vectors of eight (40 x 737 x 109856 on an H100: 310 us of 373). Few
-  // elements are better off in the small tiles of warps.
-  double fed_us(const Problem& problem, bool left, std::int64_t extent) const {
-    const CostModel& cost = options_.cost;
-    if (cost.fed_elements_ns == 0 || std::min(problem.m, problem.n) <= kStreamedRows) return 0;  // these stream
-    const std::int64_t rows = left ? problem.m : problem.n, other = left ? problem.n : problem.m;
-    const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
-    const double vector = extent % 4 == 0 ? 4 : extent % 2 == 0 ? 2 : 1;
-    const auto in_tiles = [&](std::int64_t size, std::int64_t widest, double parts) {
-      const auto tiles = [](std::int64_t all, std::int64_t tile) {
-        return std::ceil(static_cast<double>(all) / static_cast<double>(tile));
-      };
-      const double elements = problem.batch * static_cast<double>(rows * problem.k) * tiles(other, widest);
-      const double blocks = problem.batch * tiles(problem.m, size) * tiles(problem.n, size) * parts;
-      return elements / (std::min(blocks, processors) * cost.fed_elements_ns * vector / 8 * 1e3);
-    };
-    const double parts = std::max(1.0, static_cast<double>(problem.k) / kLeastDepth);
-    return std::min(in_tiles(kTile, 2 * kTile, parts), in_tiles(kSmallTile, kSmallTile, 1));
-  }
-
   // Puts a copy with aligned rows in the place of an operand that lies in memory, perhaps seen transposed.
-  bool pad_rows(ValueId& operand, bool left, const Problem& problem, const Place& place) {
+  bool pad_rows(ValueId& operand, bool left, const ProductShape& problem, const Place& place) {
     const Node& maker = rewrite_.graph.producer(operand);
     const bool transposed = maker.op == Op::transpose;
     const ValueId rows = transposed ? maker.operands[0] : operand;
@@ -414,9 +286,9 @@ class ArrangeProducts {
     const double copy_us = cost.launch_us + 2 * count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
     const double product_us = problem.flops() / (cost.tensor_tflops * 1e6);
     const double read_us = count(type.shape) * 2 / (cost.bandwidth_gb_s * 1e3);
-    const bool pays =
-        (kUnaligned - 1) / 2 * product_us >= kGain * copy_us ||  // each operand's half of what is lost
-        fed_us(problem, left, extent) >= std::max(kGain * (copy_us + read_us), kLeastFed * cost.launch_us);
+    const bool pays = (kUnaligned - 1) / 2 * product_us >= kGain * copy_us ||  // each operand's half of what is lost
+                      fed_us(options_.cost, problem, left, extent) >=
+                          std::max(kGain * (copy_us + read_us), kLeastFed * cost.launch_us);
     if (!pays) return false;
     const ValueId original = operand;
     if (const auto known = aligned_.find(original); known != aligned_.end()) {
@@ -485,7 +357,7 @@ class ArrangeProducts {
   }
 
   // Tensor cores take f8 as it is stored along the depth only; what lies across it would be multiplied as f16.
-  bool turn_f8(const Node& node, std::vector<ValueId>& operands, const Problem& problem) {
+  bool turn_f8(const Node& node, std::vector<ValueId>& operands, const ProductShape& problem) {
     const auto dtype = [&](ValueId value) { return rewrite_.graph.type(value).dtype; };
     if (!options_.cost.tensor_cores.f8 ||
         !may_multiply_f8(dtype(operands[0]), dtype(operands[1]), graph_.type(node.results[0]).dtype,
@@ -509,7 +381,7 @@ class ArrangeProducts {
 
   // Each block of a stream reads the few rows beside its own of the matrix, two bytes at a time where they lie across
   // the depth.
-  bool turn_few(std::vector<ValueId>& operands, const Problem& problem, const ContractionElement& element,
+  bool turn_few(std::vector<ValueId>& operands, const ProductShape& problem, const ContractionElement& element,
                 const Place& place) {
     const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
     if (few == 1 || few > kStreamedRows || !element.tensor_cores || size_of(element.dtype) != 2) return false;

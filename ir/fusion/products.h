@@ -17,8 +17,8 @@ struct Products {
 /// `graph` (decomposed) with matmuls, other than those of attention (find_attention, `wide`), rewritten where the cost
 /// model gains by it:
 ///   options.pad_rows      an operand whose rows begin off 16-byte boundaries is copied into rows that do not
-///   options.turn_f8       an operand of f8 that lies across the depth is copied to lie along it, as tensor cores take
-///   f8 options.turn_few      so are few rows or columns beside a matrix that streams: each block reads all of them
+///   options.turn_f8       an operand that lies across the depth is copied to lie along it: tensor cores take f8 so
+///   options.turn_few      so are few rows or columns beside a matrix that streams: each block reads all of them
 ///   options.split_depth   few tiles of a long depth become batches, one for each part of the depth, in f32, and their
 ///                         sum; what equal parts leave is a product of its own
 ///   options.pair_products a product of which two halves of the columns are needed beside each other becomes two

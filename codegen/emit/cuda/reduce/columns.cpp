@@ -132,15 +132,29 @@ class ColumnEmitter {
       walk_.open_tile();
       emit_ahead(loads);
     }
+    const std::vector<InstrId> kept =
+        sweep.online && walk_.tiled() ? kept_in_tile(kernel_, sweep) : std::vector<InstrId>{};
+    for (const InstrId id : kept)
+      out_.line(fmt::format("pack<{}, {}> k{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
     const int opened = walk_.open_elements();
     Points first = points;
     take_ahead(loads, first);
+    for (const InstrId id : kept) {
+      out_.line(fmt::format("pack<{}, {}> x{};", held_type(kernel_, id), schedule_.vector, id));
+      first.registers.saved.push_back(id);
+    }
     sums.emit_points(first);
+    for (const InstrId id : kept) out_.line(fmt::format("k{0}[c] = x{0};", id));
     walk_.close(opened);
     if (sweep.online) {
       sums.rescale();
       const int again = walk_.open_elements();
       Points behind = sums.online_points(points);
+      if (!kept.empty()) behind.instrs = instrs_behind(kernel_, behind.instrs, sweep.online->sum, kept);
+      for (const InstrId id : kept) {
+        out_.line(fmt::format("const pack<{}, {}> x{} = k{}[c];", held_type(kernel_, id), schedule_.vector, id, id));
+        behind.registers.held.push_back(id);
+      }
       take_ahead(loads, behind);
       emit_points(out_, kernel_, behind);
       walk_.close(again);

@@ -57,8 +57,8 @@ class ReduceEmitter {
   void declare_moments(const Moments& moments);
   void count_points(const Moments& moments);
   // The tile's mean has the name of the mean, while a loop goes over the elements again. Of a row in shared memory all
-  // that a thread has is one tile.
-  void emit_tile_moments(const Moments& moments, const Points& first);
+  // that a thread has is one tile. `kept`: what the first loop has saved.
+  void emit_tile_moments(const Moments& moments, const Points& first, const std::vector<InstrId>& kept);
   void emit_edge_moments(const Moments& moments);
   void add_tile(const Moments& moments);
   void emit_moments_result(const Sweep& sweep);

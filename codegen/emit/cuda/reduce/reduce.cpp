@@ -149,7 +149,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (!shared_.empty()) emit_shared_points(points, own_moments ? &*sweep.moments : nullptr);
   if (shared_.empty() || walk_.chunks() > 0) {
     Points first = points;
-    const std::vector<InstrId> kept = lanes_.vector > 1 ? kept_online(kernel_, sweep) : std::vector<InstrId>{};
+    const bool keeps = sweep.moments ? again && !own_moments : lanes_.vector > 1;
+    const std::vector<InstrId> kept = keeps ? kept_in_tile(kernel_, sweep) : std::vector<InstrId>{};
     if (!kept.empty() && !again) first.registers.index.clear();
     for (const InstrId id : kept) {
       first.registers.saved.push_back(id);
@@ -162,10 +163,10 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (again) walk_.close(opened);
     if (sweep.online) emit_online_points(*sweep.online, first, kept, again);
     if (!again) walk_.close(opened);
-    if (sweep.moments && !own_moments) emit_tile_moments(*sweep.moments, points);
+    if (sweep.moments && !own_moments) emit_tile_moments(*sweep.moments, points, kept);
   }
   if (own_moments) {
-    emit_tile_moments(*sweep.moments, points);
+    emit_tile_moments(*sweep.moments, points, {});
     out_.close();
   }
   if (walk_.tiled()) out_.close();

@@ -14,7 +14,7 @@ namespace tenon::codegen::cuda {
 void ReduceEmitter::emit_online_points(const Online& online, const Points& first, const std::vector<InstrId>& kept,
                                        bool again) {
   Points points = first;
-  points.instrs = instrs_behind(kernel_, online, kept);
+  points.instrs = instrs_behind(kernel_, online.instrs, online.sum, kept);
   points.stores.clear();
   points.accumulators.reduces = {online.sum};
   if (!again) {
@@ -64,9 +64,10 @@ void ReduceEmitter::count_points(const Moments& moments) {
   out_.line(fmt::format("n{} += {};", moments.squares, lanes_.vector));
 }
 
-void ReduceEmitter::emit_tile_moments(const Moments& moments, const Points& first) {
+void ReduceEmitter::emit_tile_moments(const Moments& moments, const Points& first, const std::vector<InstrId>& kept) {
   Points points = first;
-  points.instrs = moments.instrs;
+  points.instrs = kept.empty() ? moments.instrs : instrs_behind(kernel_, moments.instrs, moments.squares, kept);
+  for (const InstrId id : kept) points.registers.held.push_back(id);
   points.stores.clear();
   points.accumulators.reduces = {moments.squares};
   out_.open("{");
