@@ -131,8 +131,7 @@ Rounds with_held(const Kernel& kernel, Rounds rounds, const std::vector<Held>& h
   return rounds;
 }
 
-std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep) {
-  constexpr int kLittle = 6;  // issue slots: a few registers for the length of a tile
+std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep, int dear) {
   if (!sweep.online && !sweep.moments) return {};
   const auto done = [&](InstrId id) {
     return std::find(sweep.instrs.begin(), sweep.instrs.end(), id) != sweep.instrs.end();
@@ -148,7 +147,7 @@ std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep) {
       if (done(operand) && may_be_held(kernel, operand) && std::find(kept.begin(), kept.end(), operand) == kept.end())
         kept.push_back(operand);
   }
-  return slots > kLittle && kept.size() == 1 ? kept : std::vector<InstrId>{};
+  return slots > dear && kept.size() == 1 ? kept : std::vector<InstrId>{};
 }
 
 std::vector<InstrId> instrs_behind(const Kernel& kernel, const std::vector<InstrId>& instrs, InstrId reduce,

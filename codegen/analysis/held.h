@@ -19,9 +19,12 @@ struct Held {
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
 /// The same of loads alone: what shared memory holds, where they are copied to.
 std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds);
+/// Issue slots from which on it pays to keep a value in registers for the rest of a tile: where a tile is a few
+/// vectors, and where it is a whole loop's.
+inline constexpr int kDearInVectors = 6, kDearInLoop = 14;
 /// What the reduction that shares a sweep (its online sum, or the squares around its mean) uses of what the sweep has
-/// computed, where it costs more to compute again than to keep for the rest of a tile.
-std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep);
+/// computed, where that costs more than `dear` to compute again.
+std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep, int dear);
 /// Of `instrs`, what `reduce` sums up: those that are still to be done then, behind those that are kept.
 std::vector<InstrId> instrs_behind(const Kernel& kernel, const std::vector<InstrId>& instrs, InstrId reduce,
                                    const std::vector<InstrId>& kept);

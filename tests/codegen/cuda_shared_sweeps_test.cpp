@@ -4,6 +4,7 @@
 
 #include "codegen/schedule/schedule.h"
 #include "tests/codegen/cuda_numerics.h"
+#include "tests/codegen/text_checks.h"
 
 namespace tenon::codegen {
 namespace {
@@ -193,6 +194,59 @@ TEST(CudaSharedSweeps, ExponentialsAroundAnUnguardedMaximumAreSummedInItsSweep) 
     expect_right(extremes + along_rows + "  s = div(e, expand_dims(y, axis=1))\n  return s\n}", {}, rows);
     expect_right(extremes + down_columns + "  s = div(e, expand_dims(y, axis=0))\n  return s\n}", {}, columns);
   }
+}
+
+// What is dear stays in registers until its tile's mean or maximum is known: of rows in vectors and one by one, of
+// peeled ones, in parts, drawn, stored again, and down columns.
+TEST(CudaSharedSweeps, WhatIsDearIsComputedOnceForATile) {
+  const auto times = [](const std::string& text, const std::string& what) {
+    int count = 0;
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+    return count;
+  };
+  const auto kernel_text = [](const CudaKernel& run) { return test::kernel_part(run.source.text); };
+  const auto rows = [](int vector, int parts, bool peeled = false) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.vector = vector;
+      schedule.peeled = peeled;
+      schedule.keep = Reread{.unroll = 4, .moments = true};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+  };
+  const std::string dear = "z = mish(mish(x))\n  v = var(z, axis=1)\n  m = mean(z, axis=1)\n  return v, m\n}";
+  for (const int vector : {1, 4})
+    for (const int parts : {1, 3}) {
+      const CudaKernel run = expect_right("graph g(x: f32[3, 600]) {\n  " + dear, {}, rows(vector, parts));
+      EXPECT_EQ(times(kernel_text(run), "tanh_of_softplus_of_f32"), 2) << run.source.text;
+      test::expect_compiles_everywhere(run.source);
+    }
+  expect_right("graph g(x: f32[3, 1003]) {\n  " + dear, {}, rows(4, 1, true));
+  expect_right("graph g(x: bf16[3, 600]) {\n  " + dear, {}, rows(8, 1));
+  expect_right("graph g(x: f32[3, 600]) { y = layer_norm(mish(mish(x))); return y }", {}, rows(4, 1));
+  expect_right(
+      "graph g(x: f32[3, 600]) {\n  z = mish(mish(x))\n  v = var(z, axis=1)\n  s = max(mish(x), axis=1)\n  return v, "
+      "s\n}",
+      {}, rows(4, 1));
+  expect_right("graph g(x: f32[3, 600]) { v = var(dropout(x, 1234), axis=1); return v }", {}, rows(4, 3));
+
+  const auto columns = [](int vector, int parts) {
+    return [=](Kernel& kernel) {
+      ReduceSchedule& schedule = by_blocks(kernel);
+      schedule.team = {.mapping = RowMapping::column, .threads = 64, .columns = 8};
+      schedule.vector = vector;
+      schedule.keep = Reread{.online = true, .unroll = 4};
+      schedule.cut = in_parts(parts, RowMapping::warp);
+    };
+  };
+  for (const int vector : {1, 4})
+    for (const int parts : {1, 3}) {
+      const CudaKernel run = expect_right("graph g(x: f32[203, 40]) { y = logsumexp(mish(mish(x)), axis=0); return y }",
+                                          {}, columns(vector, parts));
+      EXPECT_EQ(times(kernel_text(run), "tanh_of_softplus_of_f32"), 2) << run.source.text;
+      test::expect_compiles_everywhere(run.source);
+    }
+  expect_right("graph g(x: bf16[203, 40]) { y = softmax(mish(mish(x)), axis=0); return y }", {}, columns(8, 1));
 }
 
 // Where all squares cancel, nothing is below 0.

@@ -133,7 +133,7 @@ class ColumnEmitter {
       emit_ahead(loads);
     }
     const std::vector<InstrId> kept =
-        sweep.online && walk_.tiled() ? kept_in_tile(kernel_, sweep) : std::vector<InstrId>{};
+        sweep.online && walk_.tiled() ? kept_in_tile(kernel_, sweep, kDearInLoop) : std::vector<InstrId>{};
     for (const InstrId id : kept)
       out_.line(fmt::format("pack<{}, {}> k{}[{}];", held_type(kernel_, id), schedule_.vector, id, walk_.chunks()));
     const int opened = walk_.open_elements();

@@ -150,7 +150,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (shared_.empty() || walk_.chunks() > 0) {
     Points first = points;
     const bool keeps = sweep.moments ? again && !own_moments : lanes_.vector > 1;
-    const std::vector<InstrId> kept = keeps ? kept_in_tile(kernel_, sweep) : std::vector<InstrId>{};
+    const std::vector<InstrId> kept =
+        keeps ? kept_in_tile(kernel_, sweep, sweep.moments ? kDearInLoop : kDearInVectors) : std::vector<InstrId>{};
     if (!kept.empty() && !again) first.registers.index.clear();
     for (const InstrId id : kept) {
       first.registers.saved.push_back(id);
