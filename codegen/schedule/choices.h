@@ -46,6 +46,9 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target);
 /// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 /// does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
+/// Asks for 1024 threads of a multiprocessor where a tile keeps what is dear (analysis/held.h): the compiler would take
+/// a few registers more, and run a block less.
+void keep_resident(ReduceSchedule& schedule, const Kernel& kernel);
 /// Parts of each row that one sweep reads, where the blocks would not fill the device: of some unrolled steps.
 int choose_splits(const Target& target, const RowShape& shape, int rows_of_block, std::int64_t elements_of_part,
                   int threads);

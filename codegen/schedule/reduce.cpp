@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "codegen/analysis/held.h"
 #include "codegen/analysis/narrow.h"
 #include "codegen/analysis/peel.h"
 #include "codegen/analysis/read_once.h"
@@ -255,6 +256,13 @@ bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {
   return rounds_of(kernel, shared).sweeps.size() == 1;
 }
 
+void keep_resident(ReduceSchedule& schedule, const Kernel& kernel) {
+  constexpr int kResident = 1024;  // threads of a multiprocessor, of which each has 64 registers
+  const Rounds rounds = rounds_of(kernel, shared_of(schedule));
+  if (!rounds.sweeps.empty() && !kept_in_tile(kernel, rounds.sweeps[0], kDearInLoop).empty())
+    schedule.occupancy.least = std::max(1, kResident / schedule.team.threads);
+}
+
 bool streams_past(const Kernel& kernel, const Target& target, bool one_read, int most_percent) {
   if (stores_elements(kernel) || !one_read) return false;
   return exceeds_caches(kernel, target) && bytes_of_streams(kernel).max <= percent_of_l2(target, most_percent);
@@ -335,6 +343,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     if (schedule.peeled && online && widest_of(kernel) == 4) unroll = std::min(unroll, 2);
   }
   schedule.keep = Reread{online, unroll, moments && unroll > 1};
+  if (moments && unroll > 1) keep_resident(schedule, kernel);
   return schedule;
 }
 

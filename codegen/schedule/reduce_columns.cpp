@@ -238,6 +238,7 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     if (!reread) unroll = std::min(unroll, most);
   }
   schedule.keep = Reread{shared.online, unroll, shared.moments};
+  if (shared.online) keep_resident(schedule, kernel);
   // As registers leave room for; an index takes fewer (argmin and least of bf16 [8192, 16384] on an H200: 97 us in 8
   // parts, 82 in 16).
   const int resident = large && shared.moments ? kResidentOfMany : schedule.team.threads;
