@@ -46,9 +46,10 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target);
 /// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 /// does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
-/// Asks for 1024 threads of a multiprocessor where a tile keeps what is dear (analysis/held.h): the compiler would take
-/// a few registers more, and run a block less.
-void keep_resident(ReduceSchedule& schedule, const Kernel& kernel);
+/// Whether a tile keeps what is dear (analysis/held.h). It takes some 80 registers of a thread: a multiprocessor has
+/// three blocks of 256, each of which counts as more threads where parts are chosen.
+bool keeps_dear_tile(const Kernel& kernel, const SharedSweeps& shared);
+inline constexpr int kThreadsOfDear = 256, kResidentOfDear = 768, kCountOfDear = 341;
 /// Parts of each row that one sweep reads, where the blocks would not fill the device: of some unrolled steps.
 int choose_splits(const Target& target, const RowShape& shape, int rows_of_block, std::int64_t elements_of_part,
                   int threads);

@@ -311,7 +311,8 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (!overlaps && !strip) share_out(schedule, kernel, target, count, widest);
   if (!elements) choose_caching(schedule, kernel, target, accesses, count, bytes);
   if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;
-  if (!schedule.tile && !overlaps && !strip && target.may.interior && cuts_interior(schedule, kernel)) {
+  if (beyond_caches && !schedule.tile && !overlaps && !strip && target.may.interior &&
+      cuts_interior(schedule, kernel)) {
     schedule.interior = true;
     return schedule;
   }

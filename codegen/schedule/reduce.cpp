@@ -256,11 +256,9 @@ bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {
   return rounds_of(kernel, shared).sweeps.size() == 1;
 }
 
-void keep_resident(ReduceSchedule& schedule, const Kernel& kernel) {
-  constexpr int kResident = 1024;  // threads of a multiprocessor, of which each has 64 registers
-  const Rounds rounds = rounds_of(kernel, shared_of(schedule));
-  if (!rounds.sweeps.empty() && !kept_in_tile(kernel, rounds.sweeps[0], kDearInLoop).empty())
-    schedule.occupancy.least = std::max(1, kResident / schedule.team.threads);
+bool keeps_dear_tile(const Kernel& kernel, const SharedSweeps& shared) {
+  const Rounds rounds = rounds_of(kernel, shared);
+  return !rounds.sweeps.empty() && !kept_in_tile(kernel, rounds.sweeps[0], kDearInLoop).empty();
 }
 
 bool streams_past(const Kernel& kernel, const Target& target, bool one_read, int most_percent) {
@@ -296,9 +294,11 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const bool long_computed = (schedule.peeled || unroll >= kMany) && !rounds.sweeps.empty() &&
                              element_cost(kernel, rounds.sweeps[0]) > kLongComputed;
   if (long_computed) unroll = std::max(1, unroll / 2);
-  const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   const bool of_block = schedule.team.mapping == RowMapping::block;
   const bool has_mean = target.may.moments && of_block && find_moments(kernel).has_value();
+  const bool dear = has_mean && keeps_dear_tile(kernel, {.moments = true});
+  if (dear) schedule.team.threads = std::min(schedule.team.threads, kThreadsOfDear);
+  const std::int64_t step = std::int64_t{team_size(schedule)} * schedule.vector;
   // Few rows are cut in parts, which takes a single sweep, so that they are worth the registers of a tile (mean and
   // variance of 1758102 sums of f16 products on an H100: 378 us in one block).
   if (has_mean && shape.rows < target.multiprocessors && 2 * step <= shape.length) unroll = std::max(unroll, 2);
@@ -307,7 +307,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   const bool worth = !(online || moments) || shape.length * stream_bytes(kernel) >= kLeastShared;
   if (of_block && worth && one_sweep(kernel, shared)) {
     const auto parts = [&](int turns) {
-      return choose_splits(target, shape, 1, turns * step * unroll, schedule.team.threads);
+      return choose_splits(target, shape, 1, turns * step * unroll, dear ? kCountOfDear : schedule.team.threads);
     };
     int splits = parts(online || moments ? 1 : kTurnsOfPart);
     if (splits == 1) splits = parts_for_balance(kernel, target, shape, kTurnsOfPart * step * unroll);
@@ -343,7 +343,7 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     if (schedule.peeled && online && widest_of(kernel) == 4) unroll = std::min(unroll, 2);
   }
   schedule.keep = Reread{online, unroll, moments && unroll > 1};
-  if (moments && unroll > 1) keep_resident(schedule, kernel);
+  if (dear && moments) schedule.occupancy.least = std::max(1, kResidentOfDear / schedule.team.threads);
   return schedule;
 }
 

@@ -238,10 +238,11 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
     if (!reread) unroll = std::min(unroll, most);
   }
   schedule.keep = Reread{shared.online, unroll, shared.moments};
-  if (shared.online) keep_resident(schedule, kernel);
+  const bool dear = shared.online && keeps_dear_tile(kernel, shared);
+  if (dear) schedule.occupancy.least = std::max(1, kResidentOfDear / schedule.team.threads);
   // As registers leave room for; an index takes fewer (argmin and least of bf16 [8192, 16384] on an H200: 97 us in 8
   // parts, 82 in 16).
-  const int resident = large && shared.moments ? kResidentOfMany : schedule.team.threads;
+  const int resident = dear ? kCountOfDear : large && shared.moments ? kResidentOfMany : schedule.team.threads;
   if (one_sweep(kernel, shared))
     schedule.cut =
         in_parts(choose_splits(target, shape, schedule.team.columns * schedule.vector, 2 * team * unroll, resident),

@@ -113,7 +113,7 @@ std::int64_t most_teams(const Rows& rows, const Target& target) {
 
 void declare_member(Writer& out, const Rows& rows, const Team& team) {
   out.line(fmt::format("const {} member = {};", index_type(rows.kernel), team.member));
-  if (rows.schedule.team.mapping == RowMapping::column && team.size > 1)
+  if (rows.schedule.team.mapping == RowMapping::column && holds_rows(rows.schedule) && team.size > 1)
     out.line(fmt::format("__builtin_assume(member >= 0 && member < {});", team.size));
 }
 

@@ -42,10 +42,10 @@ struct Rows {
   std::size_t reduced() const { return kernel.axes.size() - kept; }
 };
 
-/// "const int member = …;" and, of a column's threads, its bounds: the compiler does not know how many a block has, and
-/// would test each step of a column that its threads do not divide (H200: mean and variance down 33 f32 rows by two
-/// threads each 55 us, 38 with the bounds). Of rows' blocks it then has so many loads under way that fewer run (RMS
-/// norm of bf16 rows of 5120: 64 and 74).
+/// "const int member = …;" and, of threads that hold a column, its bounds: the compiler does not know how many a block
+/// has, and would test each step of a column that its threads do not divide (H200: mean and variance down 33 f32 rows
+/// by two threads each 55 us, 38 with the bounds). Of rows' blocks it then has so many loads under way that fewer run
+/// (RMS norm of bf16 rows of 5120: 64 and 74).
 void declare_member(Writer& out, const Rows& rows, const Team& team);
 
 /// Blocks that share a row and meet in memory: "row_meeting<66, 512> meeting{…};" and the loop over the rows of such a
