@@ -20,6 +20,6 @@ constexpr double kFedElementsOfClock = 8;
 /// 30, 22, 17, 15 and 15 clusters of 2 to 8 blocks.
 constexpr std::array<double, kMostBlocksOfCluster + 1> kShareOfClusters = {1,     1,     1,     0.887, 0.91,
                                                                            0.834, 0.773, 0.796, 0.91};
-constexpr int kMostWithRing = 4;  ///< blocks on a multiprocessor that walk over rows, with a ring of them
+constexpr int kMostWithRing = 2;  ///< blocks on a multiprocessor that walk over rows, with a ring of them
 
 }  // namespace tenon::codegen

@@ -150,8 +150,9 @@ std::optional<ReduceSchedule> with_ring(ReduceSchedule schedule, const Kernel& k
   // Four small blocks wait for each other less than two, as long as their threads have the registers (H200, gradients
   // of norms of bf16 rows: RMS norm's of 1536 115 us by two blocks of 256, 65 by four of 128; layer norm's of 1920 80
   // and 67, of 2560 73 and 66). Of shorter rows they have too little under way (of 1000 66 by 256 threads, 82).
-  if (const auto small = with_ring(schedule, kernel, target, kMostWithRing, {128}, 40, 56 << 10)) return small;
-  return with_ring(schedule, kernel, target, kMostWithRing / 2, {128, 256, 512}, 32);
+  constexpr int kSmallBlocks = 4;
+  if (const auto small = with_ring(schedule, kernel, target, kSmallBlocks, {128}, 40, 56 << 10)) return small;
+  return with_ring(schedule, kernel, target, kMostWithRing, {128, 256, 512}, 32);
 }
 
 // Bytes of an element of the widest load along a row; `of_rows`: of those that differ from row to row.
