@@ -19,11 +19,11 @@ struct Held {
 std::vector<Held> held_values(const Kernel& kernel, const Rounds& rounds);
 /// The same of loads alone: what shared memory holds, where they are copied to.
 std::vector<Held> held_loads(const Kernel& kernel, const Rounds& rounds);
-/// Issue slots from which on it pays to keep a value in registers for the rest of a tile: where a tile is a few
-/// vectors, and where it is a whole loop's.
+/// Issue slots of an element beyond which a tile's values stay in registers: of online sums along rows, and of moments
+/// and online sums down columns, whose tiles are larger.
 inline constexpr int kDearInVectors = 6, kDearInLoop = 14;
-/// What the reduction that shares a sweep (its online sum, or the squares around its mean) uses of what the sweep has
-/// computed, where that costs more than `dear` to compute again.
+/// What the second pass over a tile (the online sum, or else the squares around the mean) uses of what the first has
+/// computed, where that takes more than `dear` issue slots. Empty unless it is one value.
 std::vector<InstrId> kept_in_tile(const Kernel& kernel, const Sweep& sweep, int dear);
 /// Of `instrs`, what `reduce` sums up: those that are still to be done then, behind those that are kept.
 std::vector<InstrId> instrs_behind(const Kernel& kernel, const std::vector<InstrId>& instrs, InstrId reduce,

@@ -300,14 +300,18 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   const std::int64_t least_of_thread = stores_elements(kernel) ? (wide ? 2 : 1) * kLeastOfThread : kLeastRead;
   // Of short columns a thread has one whole, and meets nobody (softmax down 5 of bf16 [.., 5, 256] on an H200: 75 us by
   // two threads each, 37).
-  constexpr int kWholeColumns = 128, kMostOfWhole = 28, kRegistersOfWhole = 64;  // of a block; of a thread
+  constexpr int kWholeColumns = 128, kMostOfWhole = 28;  // of a block; words of a thread
   const std::int64_t of_column = shape.length * std::max(kWord, schedule.vector * held_bytes(kernel));
   if (wide && schedule.vector > 1 && of_column <= kWord * kMostOfWhole &&
       shape.rows >= std::int64_t{target.multiprocessors} * kWholeColumns * schedule.vector) {
     schedule.team.threads = schedule.team.columns = kWholeColumns;
     schedule.keep = InRegisters{static_cast<int>(shape.length) * schedule.vector};
-    if (slots_of_element(kernel) <= kMostOfNorms)  // more would spill
-      schedule.occupancy.least = target.registers_per_multiprocessor / (kRegistersOfWhole * kWholeColumns);
+    // With more elements of a thread fewer of its blocks fit without a spill; sixteen columns of bytes have too many.
+    constexpr int kFew = 24, kRegistersOfFew = 64, kMany = 40, kRegistersOfMany = 96;
+    const int elements = held_elements(schedule);
+    if (widest > 1 && elements <= kMany && slots_of_element(kernel) <= kMostOfNorms)
+      schedule.occupancy.least = target.registers_per_multiprocessor /
+                                 ((elements <= kFew ? kRegistersOfFew : kRegistersOfMany) * kWholeColumns);
     return schedule;
   }
   const auto fits = [&](const HeldBlock& block, int columns) {

@@ -305,6 +305,25 @@ TEST(CudaReduce, ColumnsOfOddRowsMayBeTakenInVectors) {
                       "= load_streaming<8, 8>(in0 + i0 + 4097 * r0);", "reduce_columns<", "reduce_sum_finish("});
 }
 
+// As many blocks as fit without a spill: fewer where a thread has more elements, and any number of bytes.
+TEST(CudaReduce, ShortColumnsThatAThreadHoldsDoNotSpill) {
+  const Target target = test::cuda_target_for("sm_90a");
+  for (const auto& [shape, least] : {std::pair{"bf16[60000, 3, 16]", 8},
+                                     {"bf16[60000, 5, 16]", 5},
+                                     {"f32[60000, 4, 8]", 8},
+                                     {"i8[70000, 6, 16]", 0}}) {
+    const bool bytes = least == 0;
+    const ir::Plan plan = ir::make_plan(
+        ir::parse(fmt::format("graph g(x: {}) {{ y = {}\nreturn y }}", shape,
+                              bytes ? "sub(x, max(x, axis=1, keepdims=true))" : "log_softmax(mul(x, 300.0), axis=1)")));
+    const Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
+    const ReduceSchedule& schedule = std::get<ReduceSchedule>(kernel.schedule);
+    EXPECT_EQ(schedule.team.columns, schedule.team.threads) << shape;
+    EXPECT_EQ(schedule.occupancy.least, least) << shape;
+    test::expect_compiles_for(emit_cuda(kernel, target), {"sm_90a"});
+  }
+}
+
 // The compiler would keep registers for a second turn, whose bounds it does not know.
 TEST(CudaReduce, RowsOfOneTurnAreNoLoop) {
   const auto text_of = [](int columns) {

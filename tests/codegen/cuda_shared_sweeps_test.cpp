@@ -250,6 +250,20 @@ TEST(CudaSharedSweeps, WhatIsDearIsComputedOnceForATile) {
 }
 
 // Where all squares cancel, nothing is below 0.
+// Both go over a tile a second time; what is kept for one is not the other's.
+TEST(CudaSharedSweeps, AnOnlineSumAndAVarianceShareASweep) {
+  for (const int vector : {1, 4})
+    for (const char* dtype : {"f32", "bf16"})
+      expect_right(fmt::format("graph g(x: {}[3, 1016]) {{ z = mish(mish(x))\n  l = logsumexp(z, axis=1)\n"
+                               "  v = var(z, axis=1)\n  return l, v }}",
+                               dtype),
+                   {}, [vector](Kernel& kernel) {
+                     ReduceSchedule& schedule = by_blocks(kernel);
+                     schedule.vector = vector;
+                     schedule.keep = Reread{.online = true, .unroll = 4, .moments = true};
+                   });
+}
+
 TEST(CudaSharedSweeps, TheVarianceOfEqualElementsIsNought) {
   const auto moments = [](Kernel& kernel) { by_blocks(kernel).keep = Reread{.unroll = 2, .moments = true}; };
   expect_right("graph g(x: f32[3, 1000]) { y = sqrt(var(add(mul(floor(x), 0.0), 7.0), axis=1)); return y }", {},

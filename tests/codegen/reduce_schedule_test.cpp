@@ -302,7 +302,7 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
             "reduce team=column threads=512 columns=128 vector=1 keep=registers elements=33 streaming least_blocks=2")
       << "by two blocks a multiprocessor";
   EXPECT_EQ(chosen("x: bf16[32768, 5, 256]) { y = softmax(x, axis=1)"),
-            "reduce team=column threads=128 columns=128 vector=8 keep=registers elements=40 streaming least_blocks=8")
+            "reduce team=column threads=128 columns=128 vector=8 keep=registers elements=40 streaming least_blocks=5")
       << "a thread has a short one whole";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=4 online unroll=16 streaming")

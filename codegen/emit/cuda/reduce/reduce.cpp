@@ -149,9 +149,9 @@ void ReduceEmitter::emit_elements(std::size_t number) {
   if (!shared_.empty()) emit_shared_points(points, own_moments ? &*sweep.moments : nullptr);
   if (shared_.empty() || walk_.chunks() > 0) {
     Points first = points;
-    const bool keeps = sweep.moments ? again && !own_moments : lanes_.vector > 1;
+    const bool keeps = sweep.online ? lanes_.vector > 1 : again && !own_moments;
     const std::vector<InstrId> kept =
-        keeps ? kept_in_tile(kernel_, sweep, sweep.moments ? kDearInLoop : kDearInVectors) : std::vector<InstrId>{};
+        keeps ? kept_in_tile(kernel_, sweep, sweep.online ? kDearInVectors : kDearInLoop) : std::vector<InstrId>{};
     if (!kept.empty() && !again) first.registers.index.clear();
     for (const InstrId id : kept) {
       first.registers.saved.push_back(id);
@@ -164,7 +164,8 @@ void ReduceEmitter::emit_elements(std::size_t number) {
     if (again) walk_.close(opened);
     if (sweep.online) emit_online_points(*sweep.online, first, kept, again);
     if (!again) walk_.close(opened);
-    if (sweep.moments && !own_moments) emit_tile_moments(*sweep.moments, points, kept);
+    if (sweep.moments && !own_moments)
+      emit_tile_moments(*sweep.moments, points, sweep.online ? std::vector<InstrId>{} : kept);
   }
   if (own_moments) {
     emit_tile_moments(*sweep.moments, points, {});
