@@ -173,6 +173,18 @@ bool is_share_of_one(const Kernel& kernel, InstrId id) {
   return true;
 }
 
+// tanh(log(1 + exp(x))), which is a quotient of polynomials of exp(x).
+bool compose_tanh_of_softplus(Kernel& kernel, InstrId id, bool narrow) {
+  Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+  if (instr.op != ir::Op::tanh) return false;
+  const InstrId x = softplus_argument(kernel, instr.args[0]);
+  if (x < 0) return false;
+  instr.narrow = narrow;
+  instr.composed = Composed::tanh_of_softplus;
+  instr.args = {x};
+  return true;
+}
+
 // What is one function in place of several: functions of functions, quotients by 1 + exp(y); for 16 bits 1 + tanh(y).
 void compose(Kernel& kernel, InstrId id, bool narrow) {
   Instr& instr = kernel.body[static_cast<std::size_t>(id)];
@@ -184,9 +196,7 @@ void compose(Kernel& kernel, InstrId id, bool narrow) {
   };
   if (is_quotient(instr.op))
     if (const InstrId y = logistic_argument(kernel, instr); y >= 0) return becomes(Composed::logistic, instr.op, y);
-  if (instr.op == ir::Op::tanh)
-    if (const InstrId x = softplus_argument(kernel, instr.args[0]); x >= 0)
-      return becomes(Composed::tanh_of_softplus, ir::Op::tanh, x);
+  if (compose_tanh_of_softplus(kernel, id, narrow)) return;
   if (!narrow && instr.op == ir::Op::log1p && is_share_of_one(kernel, instr.args[0]))
     instr.composed = Composed::of_share;
   if (!narrow || instr.op != ir::Op::add) return;
@@ -225,8 +235,10 @@ void mark_functions(Kernel& kernel) {
   const std::vector<bool> wide = seen_wide(kernel);
   for (std::size_t i = kernel.body.size(); i-- > 0;) {  // what composes before what is composed
     Instr& instr = kernel.body[i];
-    if (instr.kind != InstrKind::map || instr.narrow || compute_type(instr.dtype) != DType::f32) continue;
+    if (instr.kind != InstrKind::map || instr.narrow) continue;
     const auto id = static_cast<InstrId>(i);
+    if (instr.dtype == DType::f64) compose_tanh_of_softplus(kernel, id, false);
+    if (compute_type(instr.dtype) != DType::f32) continue;
     const bool ends = ends_narrow(kernel, id, kMostFactors, false), few = ends || (is_narrow(instr.dtype) && !wide[i]);
     compose(kernel, id, few);
     if (instr.narrow || instr.composed != Composed::none) continue;

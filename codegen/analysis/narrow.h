@@ -17,7 +17,8 @@ namespace tenon::codegen {
 ///   fewer and are not seen in more. 1 + tanh(x), 1 + erf(x), quotients by 1 + exp(x) and tanh(softplus(x)) are then
 ///   one function each (Instr::composed).
 /// - What f32 is made of is as near as before, but quotients by 1 + exp(x), tanh(softplus(x)) and log1p(exp(-|x|)) are
-///   one function each there, too, without the branches of a division: composed and not narrow.
+///   one function each there, too, without the branches of a division: composed and not narrow. So is tanh(softplus(x))
+///   of f64.
 /// - Hyperbolic tangents and quotients in the scores of an attention whose weights end so: an absolute error of 2^-21
 ///   there is a relative one of a weight.
 void mark_narrow(Kernel& kernel);

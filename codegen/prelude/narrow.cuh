@@ -200,6 +200,13 @@ __device__ __forceinline__ float tanh_of_softplus_of_f32(float x) {
   return n * close_reciprocal(n + 2.0f);
 }
 
+//@ tanh_of_softplus_of_f64
+// As tanh_of_softplus, to within 2^-50.
+__device__ __forceinline__ double tanh_of_softplus_of_f64(double x) {
+  const double e = exp(minimum(x, 40.0)), n = e * (e + 2.0);
+  return n / (n + 2.0);
+}
+
 //@ log1p_of_share
 // log(1 + e) to within 2^-22, where e is from 0 to 1: 2 atanh(s), s = e / (2 + e), whose series in s^2 is a minimax one.
 __device__ __forceinline__ float log1p_of_share(float e) {

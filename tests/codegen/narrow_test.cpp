@@ -98,6 +98,8 @@ TEST(Narrow, ActivationsAreFunctionsOfTheirOwn) {
        {std::pair{"sigmoid(x)", " logistic reciprocal("}, std::pair{"silu(x)", " logistic div("},
         std::pair{"mish(x)", " of_softplus tanh("}, std::pair{"softplus(x)", " of_share log1p("}})
     expect_in_kernel(std::string("x: f32[4096]) { y = ") + call + "\nreturn y", function);
+  expect_in_kernel("x: f64[4096]) { y = mish(x)\nreturn y", " of_softplus tanh(");
+  expect_in_kernel("x: f64[4096]) { y = sigmoid(x)\nreturn y", " logistic", false);
   expect_in_kernel("x: f16[4096]) { y = div(x, add(1, exp(neg(x))))\nreturn y", "narrow logistic div(");
   // who else asks for a part of it gets that
   expect_in_kernel("x: bf16[4096]) { e = add(exp(x), 1)\ny = reciprocal(e)\nreturn y, e", "logistic", false);

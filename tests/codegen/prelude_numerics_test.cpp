@@ -333,6 +333,13 @@ TEST(PreludeNarrow, ComposedFunctionsOfF32AreAsNearAsTheirParts) {
     const double n = std::expm1(std::log1p(std::exp(std::min(x, 100.0))) * 2);
     return std::isnan(x) ? x : n / (n + 2);
   });
+  for_each_argument([](float x) {  // of f64, whose exact value long double stands for
+    const double had = tanh_of_softplus_of_f64(static_cast<double>(x));
+    const long double n = std::expm1(std::log1p(std::exp(std::min(static_cast<long double>(x), 100.0L))) * 2);
+    const long double wanted = std::isnan(x) ? static_cast<long double>(x) : n / (n + 2);
+    ASSERT_TRUE(std::isnan(wanted) ? std::isnan(had) : std::fabs(had - wanted) <= 0x1p-50L * wanted + 0x1p-1074L)
+        << x << ": " << had;
+  });
   expect_close(
       "log1p", 0x1p-22, [](float x) { return log1p_of_share(std::min(std::fabs(x), 1.0f)); },
       [](double x) { return std::log1p(std::min(std::fabs(x), 1.0)); });

@@ -143,11 +143,12 @@ std::string narrow_expression(const Kernel& kernel, InstrId id) {
   return fmt::format("{}({})", narrow_function(kernel, instr), args[0]);
 }
 
-// The same of f32.
+// The same of f32 and f64.
 std::string composed_expression(const Kernel& kernel, const Instr& instr) {
   const std::string argument = value_name(kernel, instr.args.back());
   if (instr.composed == Composed::of_share) return fmt::format("log1p_of_share({})", argument);
-  if (instr.composed == Composed::tanh_of_softplus) return fmt::format("tanh_of_softplus_of_f32({})", argument);
+  if (instr.composed == Composed::tanh_of_softplus)
+    return fmt::format("tanh_of_softplus_of_{}({})", instr.dtype == DType::f64 ? "f64" : "f32", argument);
   TENON_CHECK(instr.composed == Composed::logistic, "has no function of f32");
   const std::string logistic = fmt::format("logistic_of_f32({})", argument);
   return instr.op == ir::Op::div ? fmt::format("{} * {}", value_name(kernel, instr.args[0]), logistic) : logistic;
