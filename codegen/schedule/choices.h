@@ -46,6 +46,12 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target);
 /// Enough steps of the loop over a row, each of `vector` elements a thread, for the bytes in flight, none that a row
 /// does not have.
 int choose_unroll(const Kernel& kernel, int vector, std::int64_t steps);
+/// Whether so many single elements are under way, at places that take quotients to find or in a tile of moments, that
+/// the compiler, left to itself, orders their loads for more threads than that pays for, or spills (H200: sums of bf16
+/// [133222536] times one of nine 385 us, 139 with 64 registers a thread; of a GELU down f32 [2048, 101, 19, 7] 124 and
+/// 59; but greatest of tanh down f32 [864, 32769], one axis, 43 and 52, and behind a mask of places 422 and 526).
+bool is_many_singles(const Kernel& kernel, const ReduceSchedule& schedule);
+inline constexpr int kResidentOfSingles = 1024;
 /// Whether a tile keeps what is dear (analysis/held.h). It takes some 80 registers of a thread: a multiprocessor has
 /// three blocks of 256, each of which counts as more threads where parts are chosen.
 bool keeps_dear_tile(const Kernel& kernel, const SharedSweeps& shared);

@@ -284,15 +284,16 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   schedule.vector = usable_vector(kernel, accesses, vector, kernel.axes.size() == 1);
   choose_tile(schedule, kernel, target);
   shift_narrow_tile(schedule, kernel, target);
-  if (!turn_short_axes(schedule, kernel, vector) && !strips_few_rows(schedule, kernel, target, widest))
-    choose_flat_tile(schedule, kernel, target, vector);
+  const bool across =
+      turn_short_axes(schedule, kernel, vector) ||
+      (!strips_few_rows(schedule, kernel, target, widest) && choose_flat_tile(schedule, kernel, target, vector));
   if (!schedule.tile && schedule.vector * widest < kNarrowBytes && lies_flat(kernel, accesses, vector)) {
     schedule.vector = vector;
     schedule.flat = true;
   }
-  const bool strip =
-      !schedule.tile && !schedule.flat && target.may.overlaps && strip_where_blocks_are_many(schedule, kernel, target);
-  const bool overlaps = !schedule.tile && !strip && target.may.overlaps && choose_overlaps(schedule, kernel);
+  const bool strip = !schedule.tile && !schedule.flat && !across && target.may.overlaps &&
+                     strip_where_blocks_are_many(schedule, kernel, target);
+  const bool overlaps = !schedule.tile && !across && !strip && target.may.overlaps && choose_overlaps(schedule, kernel);
   if (overlaps) {
     accesses = streams_of_operands(accesses);
     bytes = bytes_of(accesses, kernel);
@@ -308,6 +309,7 @@ MapSchedule choose_map_schedule(const Kernel& kernel, const Target& target) {
   if (plain && count.min >= percent_of_l2(target, kManyStreamsPercent) / std::max<std::int64_t>(1, bytes) &&
       dense_streams(kernel, accesses, schedule.vector) >= kManyStreams)
     schedule.vector = std::min(schedule.vector, narrow);
+  if (!schedule.tile && !overlaps) narrow_apart(schedule, kernel, target);
   if (!overlaps && !strip) share_out(schedule, kernel, target, count, widest);
   if (!elements) choose_caching(schedule, kernel, target, accesses, count, bytes);
   if (overlaps) schedule.cache.keep_reads = schedule.cache.streaming_loads = false;

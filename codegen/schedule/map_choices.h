@@ -30,6 +30,10 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
 /// Aligned vectors that are shifted, where the tile's rows begin at any element.
 void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target& target);
 
+/// Narrower vectors, where those of a warp touch so many cache lines that memory waits for the L1
+/// (codegen/schedule/map_lines.cpp).
+void narrow_apart(MapSchedule& schedule, const Kernel& kernel, const Target& target);
+
 /// Threads that load what their points share once, where there is something (codegen/schedule/map_overlaps.cpp).
 bool choose_overlaps(MapSchedule& schedule, const Kernel& kernel);
 

@@ -256,6 +256,16 @@ bool one_sweep(const Kernel& kernel, const SharedSweeps& shared) {
   return rounds_of(kernel, shared).sweeps.size() == 1;
 }
 
+bool is_many_singles(const Kernel& kernel, const ReduceSchedule& schedule) {
+  constexpr int kMany = 16;
+  if (schedule.vector > 1 || unroll_of(schedule) < kMany || schedule.peeled || is_online(schedule)) return false;
+  const bool by_places = std::any_of(kernel.body.begin(), kernel.body.end(),
+                                     [](const Instr& instr) { return instr.kind == InstrKind::index; });
+  const auto reduced =
+      std::count_if(kernel.axes.begin(), kernel.axes.end(), [](const Axis& axis) { return axis.reduced; });
+  return !by_places && !finds_index(kernel) && (has_moments(schedule) || reduced > 1);
+}
+
 bool keeps_dear_tile(const Kernel& kernel, const SharedSweeps& shared) {
   const Rounds rounds = rounds_of(kernel, shared);
   return !rounds.sweeps.empty() && !kept_in_tile(kernel, rounds.sweeps[0], kDearInLoop).empty();
@@ -344,6 +354,8 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
   }
   schedule.keep = Reread{online, unroll, moments && unroll > 1};
   if (dear && moments) schedule.occupancy.least = std::max(1, kResidentOfDear / schedule.team.threads);
+  if (is_many_singles(kernel, schedule))
+    schedule.occupancy.least = std::max(1, kResidentOfSingles / schedule.team.threads);
   return schedule;
 }
 

@@ -91,17 +91,18 @@ struct CostModel {
   double attend_rows = 64;         ///< queries of a tile of theirs, which takes as long with fewer
   double moved_load_slots = 4;     ///< lane instructions of a load beside the kernel's own element (slice, flip)
   double guarded_load_slots = 12;  ///< and of one behind a condition (pad, concat), with the condition
-  double overlap = 0.05;           ///< share of the shorter of M and C that the longer one does not hide
-  double threads = 132 * 2048;     ///< resident at once: each computes what is the same for all elements
-  double block_gb_s = 56;          ///< bandwidth that one block can draw
-  double row_blocks = 8;           ///< blocks of a cluster, which can hold one row together
-  double row_block_bytes = 200e3;  ///< of a row that each of them can hold
-  double grid_row_bytes = 34e6;    ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
-                                   ///< longer than both is read again by one block
-  double meeting_us = 2.8;         ///< that such blocks wait for each other, for a row, beside what others move
-  double outer_elements = 24576;   ///< of a row and of the sums over rows beside it that a block can keep
-  double outer_blocks = 264;       ///< such blocks, each with sums of its own that are then combined
-  TensorCores tensor_cores;        ///< what they multiply; the rest is for plain lanes
+  double neighbour_load_slots = 4;  ///< of further ones of a value behind conditions, whose threads load its neighbours
+  double overlap = 0.05;            ///< share of the shorter of M and C that the longer one does not hide
+  double threads = 132 * 2048;      ///< resident at once: each computes what is the same for all elements
+  double block_gb_s = 56;           ///< bandwidth that one block can draw
+  double row_blocks = 8;            ///< blocks of a cluster, which can hold one row together
+  double row_block_bytes = 200e3;   ///< of a row that each of them can hold
+  double grid_row_bytes = 34e6;   ///< of rows that all blocks hold, where they meet in memory; 0: they cannot. What is
+                                  ///< longer than both is read again by one block
+  double meeting_us = 2.8;        ///< that such blocks wait for each other, for a row, beside what others move
+  double outer_elements = 24576;  ///< of a row and of the sums over rows beside it that a block can keep
+  double outer_blocks = 264;      ///< such blocks, each with sums of its own that are then combined
+  TensorCores tensor_cores;       ///< what they multiply; the rest is for plain lanes
   bool operator==(const CostModel&) const = default;
 };
 

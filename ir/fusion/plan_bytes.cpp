@@ -87,13 +87,14 @@ void fields(auto& each, Is<TensorCores> auto& all) {
 void fields(auto& each, Is<CostModel> auto& all) {
   auto& [device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, sector_bytes, gigaslots_s, tensor_tflops,
          depth_parts, fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops,
-         f32_tflops, attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads,
-         block_gb_s, row_blocks, row_block_bytes, grid_row_bytes, meeting_us, outer_elements, outer_blocks,
-         tensor_cores] = all;
+         f32_tflops, attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots,
+         neighbour_load_slots, overlap, threads, block_gb_s, row_blocks, row_block_bytes, grid_row_bytes, meeting_us,
+         outer_elements, outer_blocks, tensor_cores] = all;
   each(device, launch_us, bandwidth_gb_s, l2_bandwidth_gb_s, l2_bytes, sector_bytes, gigaslots_s, tensor_tflops,
        depth_parts, fed_elements_ns, paired_products, tile_tests, product_bounds, online, moments, lane_tflops,
-       f32_tflops, attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots, overlap, threads,
-       block_gb_s, row_blocks, row_block_bytes, grid_row_bytes, meeting_us, outer_elements, outer_blocks, tensor_cores);
+       f32_tflops, attend_extent, attend_columns, attend_rows, moved_load_slots, guarded_load_slots,
+       neighbour_load_slots, overlap, threads, block_gb_s, row_blocks, row_block_bytes, grid_row_bytes, meeting_us,
+       outer_elements, outer_blocks, tensor_cores);
 }
 
 void fields(auto& each, Is<Plan> auto& all) {

@@ -40,6 +40,7 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.product_bounds = target.may.product_bounds;
   cost.online = target.may.online;
   cost.moments = target.may.moments;
+  if (!target.may.overlaps) cost.neighbour_load_slots = cost.guarded_load_slots;
   cost.attend_extent = codegen::kAttendExtent;
   cost.attend_columns = codegen::kAttendColumns;
   cost.attend_rows = codegen::kAttendRows;

@@ -49,6 +49,40 @@ TEST(MapSchedule, FlatVectorsComeInPairsBesideNothingThatLiesAsTheyDo) {
             "map threads=256 vector=8 flat streaming keep_reads");
 }
 
+// What a block brings and uses up is loaded as it lies, where a tile's places would take quotients to find.
+TEST(MapSchedule, WhatTheL1HasPassesThroughNoTile) {
+  const auto shuffled = [](const char* dtype, int channels, int size, int by) {
+    return chosen(
+        fmt::format("graph g(x: {0}[64, {1}, {2}, {2}]) {{\n"
+                    "  a = reshape(x, shape=[64, {3}, {4}, {4}, {2}, {2}])\n"
+                    "  b = transpose(a, perm=[0, 1, 4, 2, 5, 3])\n  y = reshape(b, shape=[64, {3}, {5}, {5}])\n"
+                    "  return y\n}}",
+                    dtype, channels, size, channels / (by * by), by, size * by));
+  };
+  EXPECT_EQ(shuffled("f32", 256, 31, 4), "map threads=512 vector=4 streaming keep_reads") << "86 us, 35";
+  EXPECT_EQ(shuffled("i8", 131072, 2, 4), "map threads=256 vector=16 flat streaming streaming_loads") << "181 us, 82";
+  EXPECT_EQ(shuffled("f32", 256, 64, 2).find("flat tile") != std::string::npos, true) << "places are shifts";
+}
+
+// Threads of wide vectors have other lines each, which then do not stay in the L1 from one load to the next.
+TEST(MapSchedule, WindowsThatLieApartAreOfSinglePoints) {
+  std::string text = "graph g(x: bf16[8192, 192, 8, 8]) {\n";
+  std::string sum;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      const std::string name = fmt::format("s{}{}", i, j);
+      text += fmt::format(
+          "  r{0} = slice(x, axis=2, start=[{1}], stop=[{2}], step=[3])\n"
+          "  {0} = slice(r{0}, axis=3, start=[{3}], stop=[{4}], step=[3])\n",
+          name, i, i + 4, j, j + 4);
+      sum = sum.empty() ? name : fmt::format("maximum({}, {})", sum, name);
+    }
+  EXPECT_EQ(chosen(text + "  return " + sum + "\n}"), "map threads=256 vector=1") << "232 us by fours, 65";
+  EXPECT_EQ(chosen("graph g(x: u8[32, 1080, 1920, 3]) { y = transpose(x, perm=[0, 3, 1, 2]); return y }"),
+            "map threads=512 vector=8 strip=4 streaming keep_reads")
+      << "132 us by sixteens, 107";
+}
+
 // Where most warps lie inside, several loads behind padding are tested by the others alone.
 TEST(MapSchedule, SeveralPaddedLoadsHaveAnInterior) {
   const auto padded = [](const char* shape, const char* low, const char* sum) {

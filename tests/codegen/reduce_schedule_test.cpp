@@ -125,7 +125,7 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
             "reduce team=column threads=128 columns=8 vector=8 unroll=4 moments cut=splits parts=528 finish=block "
             "streaming_loads");
   EXPECT_EQ(chosen("x: f16[712278, 91]) { y = var(x, axis=[0])"),
-            "reduce team=column threads=256 vector=1 unroll=16 moments cut=splits parts=176 finish=warp")
+            "reduce team=column threads=256 vector=1 unroll=16 moments cut=splits parts=176 finish=warp least_blocks=4")
       << "117 us in peeled vectors, 75 in elements";
   EXPECT_EQ(chosen("x: bf16[317, 192, 1024]) { y = var(x, axis=[1])"),
             "reduce team=column threads=128 vector=8 unroll=4 moments streaming_loads");
@@ -178,6 +178,9 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   const auto sum = [](std::int64_t rows, int columns) {
     return chosen(fmt::format("x: f32[{}, {}]) {{ y = sum(x, axis=1)", rows, columns));
   };
+  EXPECT_EQ(chosen("x: i8[287280, 133]) { y = sum(x, axis=1, dtype=i64)"),
+            "reduce team=thread threads=64 vector=1 staged")
+      << "424 us by lanes, 114";
   EXPECT_EQ(sum(10'000'000, 3), "reduce team=thread threads=512 vector=1 staged");
   EXPECT_EQ(sum(1'000'000, 10), "reduce team=warp threads=512 lanes=2 vector=2 unroll=2 streaming_loads");
   EXPECT_EQ(sum(1'000'000, 17), "reduce team=thread threads=128 vector=1 staged");
@@ -282,6 +285,18 @@ TEST(ReduceSchedule, ColumnsOfOddRowsAreTakenInVectors) {
       << "tall ones that fill the device, one by one";
 }
 
+// Their loads stay together where the compiler has registers enough, which it would not take by itself.
+TEST(ReduceSchedule, SingleElementsAtPlacesThatTakeQuotientsHaveRegisters) {
+  EXPECT_EQ(chosen("x: bf16[14802504, 9], w: bf16[9]) { y = sum(mul(x, w), axis=[0, 1])"),
+            "reduce team=block threads=512 vector=1 unroll=16 cut=splits parts=264 finish=block least_blocks=2");
+  EXPECT_EQ(
+      chosen("x: f32[2048, 101, 19, 7]) { y = sum(gelu(x), axis=[0, 2])"),
+      "reduce team=column threads=256 columns=8 vector=1 unroll=16 cut=splits parts=5 finish=warp least_blocks=4");
+  EXPECT_EQ(chosen("x: f32[864, 32769]) { y = max(tanh(x), axis=0)"),
+            "reduce team=column threads=256 vector=1 unroll=16")
+      << "one axis";
+}
+
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: f32[256, 512, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 vector=1 keep=registers elements=32 streaming least_blocks=2");
@@ -304,6 +319,9 @@ TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
   EXPECT_EQ(chosen("x: bf16[32768, 5, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=128 columns=128 vector=8 keep=registers elements=40 streaming least_blocks=5")
       << "a thread has a short one whole";
+  EXPECT_EQ(chosen("x: bf16[8203, 999, 9]) { y = softmax(x, axis=1)"),
+            "reduce team=column threads=512 columns=16 vector=1 keep=registers elements=32 streaming least_blocks=2")
+      << "two blocks, of which each has rows of few neighbours";
   EXPECT_EQ(chosen("x: f32[32, 8192, 256]) { y = softmax(x, axis=1)"),
             "reduce team=column threads=512 columns=8 vector=4 online unroll=16 streaming")
       << "columns of a cache line, so that all processors have blocks";
