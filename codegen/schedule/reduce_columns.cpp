@@ -34,6 +34,7 @@ constexpr int kResidentOfMany = 256;  // each counts for so many: four blocks of
 constexpr int kMostOfTile = 32, kMostOfTileReread = 64;
 // The same where a tile keeps what is dear (logsumexp of mish down f32 [332672, 128] on an H200: 93 us, 74 of 16).
 constexpr int kMostOfTileKept = 16;
+constexpr int kCheapOfTile = 6;             // issue slots of an element that is computed for both passes over a tile
 constexpr std::int64_t kLongColumn = 2048;  // of which more threads have more under way
 constexpr int kMostStreamedPercent = 384;   // of the L2: 192 MB of an H100, where it was measured
 
@@ -231,7 +232,13 @@ ReduceSchedule choose_columns(const Kernel& kernel, const Target& target, const 
   if (is_narrow_single(schedule, kernel) && !shared.online && shape.length <= kMostOfNarrow)
     unroll = std::min(unroll, 8);
   if (tall) unroll = std::min(unroll, static_cast<int>(kTallBytes / widest_of(kernel)));
-  if (!one_sweep(kernel, shared) || large) unroll = std::min(unroll, kMostUnrolled);
+  // Of 2-byte elements of one operand twice as many take as many registers as they come (variance down bf16
+  // [45127, 1536] on an H200: 61 us of four rows, 47 of eight; [4480, 28672] 117 and 77).
+  const bool narrow_moments = shared.moments && large && !few_blocks && schedule.team.columns > 1 &&
+                              widest_of(kernel) == 2 && row_streams(kernel).size() == 1 &&
+                              element_cost(kernel, rounds_of(kernel, shared).sweeps[0]) <= kCheapOfTile;
+  if (!one_sweep(kernel, shared) || large)
+    unroll = std::min(unroll, narrow_moments ? 2 * kMostUnrolled : kMostUnrolled);
   if (shared.moments && large)  // 200 us of two f32 streams [13088, 3136], 140 so (H100)
     unroll = std::max(1, unroll / static_cast<int>(std::max<std::size_t>(1, row_streams(kernel).size())));
   if (usable == 1 && stores_elements(kernel)) unroll = std::min(unroll, 2 * kMostUnrolled);

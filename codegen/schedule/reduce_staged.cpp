@@ -10,10 +10,10 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr std::int64_t kLongest = 128;         // elements; longer rows are pieces of memory as a warp reads them
-constexpr std::int64_t kLongestOfBytes = 512;  // of single bytes each (sums of i8 rows of 133 on an H200: 424 us, 114)
-constexpr std::int64_t kLongestStored =
-    160;  // that are stored too (softmax of f32 rows of 129 on an H200: 39 us, 37.5)
+// Elements; longer rows are pieces of memory as a warp reads them (H200: argmax of bf16 rows of 150 104 us by lanes, 72
+// staged; softmax of f32 rows of 129 39 and 37.5), those of single bytes each later (sums of i8 rows of 133 424 and
+// 114).
+constexpr std::int64_t kLongest = 160, kLongestOfBytes = 512;
 constexpr std::int64_t kLongestAcross = 1024;  // where they are stored across: fewer lanes have a row, and more rows
                                                // lie side by side there (f32 [32768, 192] on an H100: 76 us, 37 staged)
 constexpr int kShortestVectors = 3;            // one or two vectors of a thread are read as they lie
@@ -72,10 +72,9 @@ std::optional<ReduceSchedule> choose_staged(const Kernel& kernel, const Target& 
   const RowShape shape = shape_of(kernel);
   const bool across = stores_across(kernel);
   if (!target.may.hold_rows || !shape.known ||
-      shape.length > (across                    ? kLongestAcross
-                      : stores_elements(kernel) ? kLongestStored
-                      : widest_of(kernel) == 1  ? kLongestOfBytes
-                                                : kLongest))
+      shape.length > (across                                               ? kLongestAcross
+                      : widest_of(kernel) == 1 && !stores_elements(kernel) ? kLongestOfBytes
+                                                                           : kLongest))
     return std::nullopt;
   const int vector = vector_of(kernel);
   const int shortest = stores_elements(kernel) ? kShortestStored : kShortestVectors;

@@ -122,13 +122,29 @@ TEST(ReduceSchedule, FewLongRowsAreCutInPartsWhateverSharesTheirSweep) {
 
 TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
   EXPECT_EQ(chosen("x: bf16[524288, 48]) { y = var(x, axis=[0])"),
-            "reduce team=column threads=128 columns=8 vector=8 unroll=4 moments cut=splits parts=528 finish=block "
-            "streaming_loads");
+            "reduce team=column threads=128 columns=8 vector=8 unroll=8 moments cut=splits parts=528 finish=block "
+            "streaming_loads")
+      << "2-byte elements of one operand: eight rows under way";
   EXPECT_EQ(chosen("x: f16[712278, 91]) { y = var(x, axis=[0])"),
             "reduce team=column threads=256 vector=1 unroll=16 moments cut=splits parts=176 finish=warp least_blocks=4")
       << "117 us in peeled vectors, 75 in elements";
   EXPECT_EQ(chosen("x: bf16[317, 192, 1024]) { y = var(x, axis=[1])"),
-            "reduce team=column threads=128 vector=8 unroll=4 moments streaming_loads");
+            "reduce team=column threads=128 vector=8 unroll=8 moments streaming_loads");
+  EXPECT_EQ(
+      chosen("x: f32[131072, 128]) { y = var(x, axis=[0])"),
+      "reduce team=column threads=128 vector=4 unroll=4 moments cut=splits parts=528 finish=warp streaming_loads");
+}
+
+// Of narrow elements of which much is computed; the others have more under way in smaller blocks.
+TEST(ReduceSchedule, WhatIsDearIsSummedByLargeBlocks) {
+  const auto loss = [](const char* dtype, const char* element) {
+    return chosen(fmt::format("x: {0}[33554432], z: {0}[33554432]) {{ y = mean({1}, axis=0)", dtype, element));
+  };
+  EXPECT_EQ(loss("bf16", "log(cosh(sub(x, z)))"),
+            "reduce team=block threads=1024 vector=8 unroll=2 cut=splits parts=264 finish=block streaming_loads")
+      << "58 us by 512, 52";
+  EXPECT_EQ(loss("bf16", "abs(sub(x, z))"),
+            "reduce team=block threads=512 vector=8 unroll=4 cut=splits parts=264 finish=block streaming_loads");
 }
 
 TEST(ReduceSchedule, BlocksHaveTheFewColumnsOfSeveralRows) {
@@ -181,6 +197,9 @@ TEST(ReduceSchedule, ManyShortRowsShareABlock) {
   EXPECT_EQ(chosen("x: i8[287280, 133]) { y = sum(x, axis=1, dtype=i64)"),
             "reduce team=thread threads=64 vector=1 staged")
       << "424 us by lanes, 114";
+  EXPECT_EQ(chosen("x: bf16[844800, 150]) { y = argmax(x, axis=1)"),
+            "reduce team=warp threads=64 lanes=2 vector=2 staged")
+      << "104 us by lanes, 73";
   EXPECT_EQ(sum(10'000'000, 3), "reduce team=thread threads=512 vector=1 staged");
   EXPECT_EQ(sum(1'000'000, 10), "reduce team=warp threads=512 lanes=2 vector=2 unroll=2 streaming_loads");
   EXPECT_EQ(sum(1'000'000, 17), "reduce team=thread threads=128 vector=1 staged");
