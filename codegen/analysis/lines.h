@@ -11,8 +11,8 @@ namespace tenon::codegen {
 
 /// Cache lines of the loads of a warp, each of whose threads has some points of the domain that follow each other.
 struct Lines {
-  std::int64_t touched = 0;   ///< those of each of its loads
-  std::int64_t distinct = 0;  ///< that is how many there are
+  std::int64_t touched = 0;   ///< summed over its loads
+  std::int64_t distinct = 0;  ///< each counted once
 };
 /// Of threads with `vector` points, which take as many elements at once as vector_width or, where vectors are `flat`,
 /// flat_width allow.

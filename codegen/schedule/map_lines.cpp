@@ -1,6 +1,7 @@
 // Vectors of Map kernels whose loads lie apart in memory, by the cache lines that their warps touch.
 #include <algorithm>
 
+#include "codegen/analysis/draws.h"
 #include "codegen/analysis/lines.h"
 #include "codegen/schedule/map_choices.h"
 
@@ -38,8 +39,9 @@ bool exceeds_l1(const Lines& lines, const Target& target) {
 // Across the ends of rows narrower ones store too little for what they spare.
 void narrow_apart(MapSchedule& schedule, const Kernel& kernel, const Target& target) {
   constexpr double kGain = 0.7;
+  const int least = draws_random_numbers(kernel) ? 4 : 1;  // at once
   const double memory = clocks_of_memory(kernel, target);
-  while (schedule.vector > 1) {
+  while (schedule.vector > least) {
     const int half = schedule.vector / 2;
     const auto wide = lines_of_warp(kernel, schedule.vector, schedule.flat);
     const auto narrow = lines_of_warp(kernel, half, schedule.flat);

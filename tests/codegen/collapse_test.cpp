@@ -4,15 +4,12 @@
 #include "codegen/kernel/kernel.h"
 #include "ir/text/text.h"
 #include "tests/codegen/compile_everywhere.h"
+#include "tests/harness/scheduled_kernel.h"
 
 namespace tenon::codegen {
 namespace {
 
-Kernel lowered(const std::string& text) {
-  const ir::Plan plan = ir::make_plan(ir::parse(text));
-  EXPECT_EQ(plan.groups.size(), 1U) << print(plan);
-  return lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
-}
+Kernel lowered(const std::string& text) { return test::lowered_kernel(text, test::cuda_target_for("sm_90a")); }
 
 // Its axes and its first load.
 std::string shown(const std::string& text) {

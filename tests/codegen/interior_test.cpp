@@ -12,11 +12,7 @@
 namespace tenon::codegen {
 namespace {
 
-Kernel lowered(const std::string& text) {
-  const ir::Plan plan = ir::make_plan(ir::parse(text));
-  EXPECT_EQ(plan.groups.size(), 1U) << print(plan);
-  return lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
-}
+Kernel lowered(const std::string& text) { return test::lowered_kernel(text, test::cuda_target_for("sm_90a")); }
 
 // "i0 from 1 to 19, i1 from 3".
 std::string shown(const Kernel& kernel) {

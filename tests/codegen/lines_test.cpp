@@ -11,11 +11,7 @@
 namespace tenon::codegen {
 namespace {
 
-Kernel lowered(const std::string& text) {
-  const ir::Plan plan = ir::make_plan(ir::parse(text));
-  EXPECT_EQ(plan.groups.size(), 1U) << print(plan);
-  return lower(plan, 0, unspecialized(plan), test::cuda_target_for("sm_90a"));
-}
+Kernel lowered(const std::string& text) { return test::lowered_kernel(text, test::cuda_target_for("sm_90a")); }
 
 // "touched of distinct", as threads of `vector` points have them.
 std::string shown(const std::string& text, int vector, bool flat = false) {
