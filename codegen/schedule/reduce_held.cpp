@@ -177,15 +177,16 @@ void hold_in_registers(ReduceSchedule& schedule, const Kernel& kernel, const Tar
     if (!holds_rows(larger)) continue;
     schedule = larger;
     choose_large_row_team(schedule, kernel, target, shape);
-    // As many warps as norms have, which the compiler, left to itself, does not leave room for (layer norm of the sum
-    // of bf16 rows of 351 on an H200: 143 us, 120 by 40 warps; rows of 343 around their means 45 and 43).
-    constexpr int kFewOfLane = 24;
+    // 32 warps, which the compiler, left to itself, does not leave room for (layer norm of the sum of bf16 rows of 351
+    // on an H200: 143 us, 122 by 32 warps, 120 by 40, which spill on some architectures; rows of 343 around their means
+    // 45 and 43).
+    constexpr int kFewOfLane = 24, kRegistersOfFew = 64;
     if (schedule.peeled && two_bytes && !reads && many && schedule.team.mapping == RowMapping::warp &&
         held_elements(schedule) <= kFewOfLane && slots_of_element(kernel) <= kMostOfNorms)
       schedule.occupancy.least =
           std::max(schedule.occupancy.least,
                    std::min(target.blocks_per_multiprocessor,
-                            target.registers_per_multiprocessor / (kRegistersOfNorms * schedule.team.threads)));
+                            target.registers_per_multiprocessor / (kRegistersOfFew * schedule.team.threads)));
     return;
   }
 }

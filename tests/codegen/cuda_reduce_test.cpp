@@ -324,6 +324,21 @@ TEST(CudaReduce, ShortColumnsThatAThreadHoldsDoNotSpill) {
   }
 }
 
+// They ask for more blocks than the compiler, left to itself, leaves room for.
+TEST(CudaReduce, PeeledRowsOfFewElementsALaneDoNotSpill) {
+  for (const char* arch : {"sm_75", "sm_80", "sm_90a", "sm_120"}) {
+    const Target target = test::cuda_target_for(arch);
+    const ir::Plan plan =
+        ir::make_plan(ir::parse("graph g(x: bf16[60000, 351], r: bf16[60000, 351], w: bf16[351], b: bf16[351]) "
+                                "{ y = layer_norm(add(x, r), w, b)\nreturn y }"));
+    const Kernel kernel = test::scheduled_kernel(plan, 0, unspecialized(plan), target);
+    const ReduceSchedule& schedule = std::get<ReduceSchedule>(kernel.schedule);
+    EXPECT_TRUE(schedule.peeled);
+    EXPECT_GT(schedule.occupancy.least, 0);
+    test::expect_compiles_for(emit_cuda(kernel, target), {arch});
+  }
+}
+
 // The compiler would keep registers for a second turn, whose bounds it does not know.
 TEST(CudaReduce, RowsOfOneTurnAreNoLoop) {
   const auto text_of = [](int columns) {

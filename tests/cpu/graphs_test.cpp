@@ -183,6 +183,14 @@ TEST(CpuGraphs, Views) {
       "y\n}\n");
 }
 
+// 0 / 0 of the elements that padding hides, where the numbers are so few that the compiler knows which those are.
+TEST(CpuGraphs, PaddedQuotientsOfFewElements) {
+  for (const char* quotient : {"div(x, z)", "floor_div(x, z)", "mod(x, z)"})
+    for (const char* dtype : {"f32", "f64", "bf16"})
+      check_graph(fmt::format("graph g(x: {0}[1], z: {0}[1]) {{\n  y = pad({1}, low=[3], high=[0])\n  return y\n}}\n",
+                              dtype, quotient));
+}
+
 TEST(CpuGraphs, NormsAndSoftmaxAtSeveralBatches) {
   for (const std::int64_t n : {0, 1, 7, 33}) {
     check_graph(

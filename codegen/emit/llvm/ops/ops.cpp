@@ -22,9 +22,18 @@ Value* copysign(Unit& unit, Value* magnitude, Value* sign) {
   return call_intrinsic(unit, "llvm.copysign", {magnitude, sign});
 }
 
+// What a vector is divided by. LLVM 19 takes an element of a quotient for 0 where those of both operands are 0, as
+// masked loads leave them, and drops a select that puts 0 there: 0 / 0 stays. It does not look through a fence.
+Value* divisor(Unit& unit, Value* x) {
+  const bool hidden = x->getType()->isVectorTy() && !llvm::isa<llvm::Constant>(x);
+  return hidden ? unit.b.CreateArithmeticFence(x, x->getType()) : x;
+}
+
+Value* real_remainder(Unit& unit, const Args& a) { return unit.b.CreateFRem(a[0], divisor(unit, a[1])); }
+
 Value* real_mod(const Context& c, const Args& a) {
   auto& b = c.unit.b;
-  Value* rest = b.CreateFRem(a[0], a[1]);
+  Value* rest = real_remainder(c.unit, a);
   Value* zero = real_like(rest, 0);
   Value* differ = b.CreateXor(b.CreateFCmpOLT(rest, zero), b.CreateFCmpOLT(a[1], zero));
   Value* moved = b.CreateSelect(differ, b.CreateFAdd(rest, a[1]), rest);
@@ -34,12 +43,12 @@ Value* real_mod(const Context& c, const Args& a) {
 Value* real_floor_div(const Context& c, const Args& a) {
   auto& b = c.unit.b;
   Value* zero = real_like(a[0], 0);
-  Value* rest = b.CreateFRem(a[0], a[1]);
-  Value* quotient = b.CreateFDiv(b.CreateFSub(a[0], rest), a[1]);
+  Value* rest = real_remainder(c.unit, a);
+  Value* quotient = b.CreateFDiv(b.CreateFSub(a[0], rest), divisor(c.unit, a[1]));
   Value* differ =
       b.CreateAnd(b.CreateXor(b.CreateFCmpOLT(rest, zero), b.CreateFCmpOLT(a[1], zero)), b.CreateFCmpUNE(rest, zero));
   quotient = b.CreateSelect(differ, b.CreateFSub(quotient, real_like(a[0], 1)), quotient);
-  Value* plain = b.CreateFDiv(a[0], a[1]);
+  Value* plain = b.CreateFDiv(a[0], divisor(c.unit, a[1]));
   Value* whole = call_intrinsic(c.unit, "llvm.rint", {quotient});
   Value* result = b.CreateSelect(b.CreateFCmpOEQ(quotient, zero), copysign(c.unit, quotient, plain), whole);
   return b.CreateSelect(b.CreateFCmpOEQ(a[1], zero), plain, result);
@@ -162,7 +171,8 @@ Value* emit_binary(Unit& unit, llvm::Instruction::BinaryOps code, const Args& ar
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
   b.setFastMathFlags(flags);
-  return b.CreateBinOp(code, args[0], args[1]);
+  const bool divides = code == llvm::Instruction::FDiv;
+  return b.CreateBinOp(code, args[0], divides ? divisor(unit, args[1]) : args[1]);
 }
 
 Value* emit_comparison(Unit& unit, llvm::CmpInst::Predicate code, DType dtype, const Args& args) {
