@@ -22,7 +22,8 @@ Graph canonicalize(const Graph& graph);
 /// Reductions of a few elements whose results are reduced again become maps of slices, so that one kernel does both.
 Graph unroll_pools(const Graph& graph);
 
-/// Sums over everything of what rows made of their own reductions are taken along the rows first.
+/// Sums over everything of what rows made of their own reductions are taken along the rows first; so are reductions
+/// beside an equal one over rows, of the rows' results.
 Graph split_sums(const Graph& graph);
 
 /// Evaluates map operators on literals, and full tensors of them, with the interpreter's own functions.

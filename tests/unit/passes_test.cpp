@@ -209,6 +209,42 @@ const Rewriting kRewritings[] = {
 INSTANTIATE_TEST_SUITE_P(Rules, Canonicalize, testing::ValuesIn(kRewritings),
                          [](const auto& param) { return std::string(param.param.name); });
 
+class RowSums : public testing::TestWithParam<Rewriting> {};
+
+TEST_P(RowSums, TakesRowsFirst) {
+  const Rewriting& r = GetParam();
+  const Graph now = eliminate_dead_code(eliminate_common_subexpressions(split_sums(read(r.inputs, r.before))));
+  verify(now);
+  const Graph after = read(r.inputs, r.after);
+  EXPECT_TRUE(same(now, after)) << print(now) << "expected\n" << print(after);
+}
+
+const Rewriting kRowSums[] = {
+    {"Beside", "x: f32[40, 50]", "a = sum(x, axis=1)\nb = sum(x)\nreturn a, b",
+     "a = sum(x, axis=1)\nb = sum(reshape(a, shape=[40, 1]))\nreturn a, b"},
+    {"Columns", "x: f32[40, 50]", "b = max(x, axis=[0, 1])\na = max(x, axis=0, keepdims=true)\nreturn a, b",
+     "a = max(x, axis=0, keepdims=true)\nb = max(reshape(a, shape=[1, 50]), axis=[0, 1])\nreturn a, b"},
+    {"NarrowSumsBeforeTheyAreRounded", "x: bf16[40, 50]", "a = sum(x, axis=1)\nb = sum(x)\nreturn a, b",
+     "w = sum(cast(x, dtype=f32), axis=1)\na = cast(reshape(w, shape=[40]), dtype=bf16)\n"
+     "b = cast(sum(reshape(w, shape=[40, 1])), dtype=bf16)\nreturn a, b"},
+    {"WhoeverCasts", "x: f16[40, 50]", "a = sum(cast(x, dtype=f32), axis=1)\nb = sum(cast(x, dtype=f32))\nreturn a, b",
+     "a = sum(cast(x, dtype=f32), axis=1)\nb = sum(reshape(a, shape=[40, 1]))\nreturn a, b"},
+    {"FewestAxesFirst", "x: i32[8, 9, 10]", "a = min(x, axis=2)\nb = min(x, axis=[1, 2])\nc = min(x)\nreturn a, b, c",
+     "a = min(x, axis=2)\nr = reshape(a, shape=[8, 9, 1])\nb = min(r, axis=[1, 2])\nc = min(r)\nreturn a, b, c"},
+    {"NotOfOtherOperators", "x: f32[40, 50]", "a = max(x, axis=1)\nb = sum(x)\nreturn a, b",
+     "a = max(x, axis=1)\nb = sum(x)\nreturn a, b"},
+    {"NotOfOtherAxes", "x: f32[40, 50, 60]", "a = sum(x, axis=[0, 1])\nb = sum(x, axis=[1, 2])\nreturn a, b",
+     "a = sum(x, axis=[0, 1])\nb = sum(x, axis=[1, 2])\nreturn a, b"},
+    {"NotOfProducts", "x: f32[40, 50]", "a = prod(x, axis=1)\nb = prod(x)\nreturn a, b",
+     "a = prod(x, axis=1)\nb = prod(x)\nreturn a, b"},
+    {"NotOfShortRows", "x: f32[40, 7]", "a = sum(x, axis=1)\nb = sum(x)\nreturn a, b",
+     "a = sum(x, axis=1)\nb = sum(x)\nreturn a, b"},
+    {"NotOfWhatTheElementsNeed", "x: f32[40, 50]", "a = sum(x, axis=1)\nb = mul(x, sum(x))\nreturn a, b",
+     "a = sum(x, axis=1)\nb = mul(x, sum(x))\nreturn a, b"},
+};
+INSTANTIATE_TEST_SUITE_P(Passes, RowSums, testing::ValuesIn(kRowSums),
+                         [](const auto& each) { return each.param.name; });
+
 TEST(Cse, MergesEqualNodesAndKeepsBothOutputs) {
   const Graph graph = read("x: f32[4]", "a = exp(x)\nb = exp(x)\nreturn add(a, b) as s, b");
   const Graph now = eliminate_common_subexpressions(graph);
