@@ -1,4 +1,6 @@
 // Map kernels: a task is a chunk of the innermost axis in one or more rows.
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "codegen/analysis/interior.h"
@@ -24,14 +26,30 @@ std::vector<int> every_store(const Kernel& kernel) {
   return stores;
 }
 
-// Vectors that take turns leave the hardware few loads at a time to go by.
+constexpr std::int64_t kLineBytes = 64;
+
+// Whether one lies within a line of the other, whatever the point: neighbours of a stencil.
+bool share_lines(const Kernel& kernel, const Access& a, const Access& b) {
+  if (a.operand != b.operand) return false;
+  const Index apart = a.offset - b.offset;
+  if (!apart.is_constant() || !apart.constant().is_constant()) return false;
+  return std::abs(apart.constant().constant()) * element_bytes(kernel, a) < kLineBytes;
+}
+
+// Vectors that take turns leave the hardware few loads at a time to go by. Each line is asked for once.
 void fetch_ahead(Unit& unit, std::vector<Scope>& vectors) {
   constexpr std::int64_t kAhead = 2048;
-  for (const Instr& instr : unit.kernel.body)
-    for (Scope& scope : vectors)
-      if (instr.kind == InstrKind::load)
-        emit_prefetch(unit, scope, instr.access, Dim(kAhead / element_bytes(unit.kernel, instr.access)),
-                      CacheLevel::first);
+  std::vector<const Access*> fetched;
+  for (const Instr& instr : unit.kernel.body) {
+    if (instr.kind != InstrKind::load) continue;
+    const auto has_lines = [&](const Access* other) { return share_lines(unit.kernel, *other, instr.access); };
+    if (std::any_of(fetched.begin(), fetched.end(), has_lines)) continue;
+    fetched.push_back(&instr.access);
+    const std::int64_t size = element_bytes(unit.kernel, instr.access), bytes = vectors[0].lanes * size;
+    const auto step = static_cast<std::size_t>(std::max<std::int64_t>(1, kLineBytes / bytes));
+    for (std::size_t i = 0; i < vectors.size(); i += step)
+      emit_prefetch(unit, vectors[i], instr.access, Dim(kAhead / size), CacheLevel::first);
+  }
 }
 
 void emit_turn(Unit& unit, std::vector<Scope>& vectors, const MapSchedule& schedule, bool around) {
