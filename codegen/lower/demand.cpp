@@ -7,6 +7,7 @@
 
 #include "codegen/analysis/key_bounds.h"
 #include "codegen/lower/body.h"
+#include "codegen/lower/body_builder.h"
 #include "codegen/lower/masked_scores.h"
 #include "ir/fusion/layout.h"
 #include "ir/graph/build.h"
@@ -31,6 +32,7 @@ class Demand {
         graph_(plan.graph),
         domain_(domain),
         context_(kernel.context()),
+        body_(kernel),
         options_(options),
         has_outer_(!group.outer.empty()),
         own_kernel_(group.kernel_class != ir::KernelClass::map) {
@@ -109,7 +111,7 @@ class Demand {
   // A value that some kernel stores is the rounded one for all that use it here.
   InstrId demand(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& wanted) {
     const InstrId id = unrounded(value, at, wanted);
-    return options_.uses.settled[static_cast<std::size_t>(value)] ? rounded(id) : id;
+    return options_.uses.settled[static_cast<std::size_t>(value)] ? body_.rounded(id) : id;
   }
 
   InstrId unrounded(ir::ValueId value, const Coordinates& found, const std::vector<Guard>& wanted) {
@@ -142,7 +144,8 @@ class Demand {
 
   InstrId compute(ir::ValueId value, const Coordinates& at, const std::vector<Guard>& guards) {
     const ir::Type& type = graph_.type(value);
-    if (const auto input = read_.find(value); input != read_.end()) return load(input->second, type, at, guards);
+    if (const auto input = read_.find(value); input != read_.end())
+      return body_.load(input->second, type.shape, at, guards);
     const ir::NodeId id = graph_.value(value).producer;
     const ir::Node& node = graph_.node(id);
     switch (ir::kind_of(node.op)) {
@@ -162,119 +165,7 @@ class Demand {
     return -1;
   }
 
-  // ---- instructions ----
-
-  std::uint64_t axes_of(const Index& index) const {
-    std::uint64_t axes = 0;
-    for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
-      if (index.depends_on(static_cast<int>(axis))) axes |= std::uint64_t{1} << axis;
-    for (int value : index.values()) axes |= kernel_.instr(value).depends;
-    return axes;
-  }
-
-  std::uint64_t axes_of(const std::vector<Guard>& guards) const {
-    std::uint64_t axes = 0;
-    for (const Guard& guard : guards) axes |= axes_of(guard.index);
-    return axes;
-  }
-
-  InstrId add(Instr instr) {
-    for (InstrId arg : instr.args) instr.depends |= kernel_.instr(arg).depends;
-    instr.depends |=
-        axes_of(instr.index) | axes_of(instr.access.offset) | axes_of(instr.access.guards) | axes_of(instr.guards);
-    for (int axis : instr.axes) instr.depends &= ~(std::uint64_t{1} << axis);
-    kernel_.body.push_back(std::move(instr));
-    return static_cast<InstrId>(kernel_.body.size()) - 1;
-  }
-
-  InstrId literal(DType dtype, ir::Scalar value) {
-    Instr instr;
-    instr.kind = InstrKind::literal;
-    instr.dtype = dtype;
-    instr.literal = value;
-    return add(std::move(instr));
-  }
-
-  InstrId index_value(DType dtype, const Index& index, const char* note) {
-    Instr instr;
-    instr.kind = InstrKind::index;
-    instr.dtype = dtype;
-    instr.index = index;
-    instr.note = note;
-    return add(std::move(instr));
-  }
-
-  InstrId map_instr(Op op, DType dtype, std::vector<InstrId> args) {
-    Instr instr;
-    instr.kind = InstrKind::map;
-    instr.dtype = dtype;
-    instr.op = op;
-    instr.args = std::move(args);
-    instr.note = ir::name_of(op);
-    return add(std::move(instr));
-  }
-
-  InstrId inside(const std::vector<Guard>& guards) {
-    Instr instr;
-    instr.kind = InstrKind::inside;
-    instr.dtype = DType::bool_;
-    instr.guards = guards;
-    return add(std::move(instr));
-  }
-
-  // An array without elements is never read, but an emitter may take a load that stands still along a loop ahead of
-  // it, and the loop then turns out empty: a guard that never holds keeps the address from being followed.
-  InstrId load(int operand, const ir::Type& type, const Coordinates& at, std::vector<Guard> guards) {
-    if (element_count(type.shape).bounds(kernel_.symbols).max == 0) guards.push_back({Index(0), Dim(0)});
-    Instr instr;
-    instr.kind = InstrKind::load;
-    instr.dtype = type.dtype;
-    instr.access = {operand, linearize(at, type.shape), std::move(guards)};
-    return add(std::move(instr));
-  }
-
   // ---- nodes ----
-
-  // Whether a value in the compute type is already one of its dtype's values.
-  bool exact(InstrId id) const {
-    const Instr& instr = kernel_.instr(id);
-    if (instr.dtype == compute_type(instr.dtype)) return true;
-    switch (instr.kind) {
-      case InstrKind::literal:
-      case InstrKind::load:
-      case InstrKind::index:
-      case InstrKind::inside:
-      case InstrKind::round:
-      case InstrKind::random: return true;
-      case InstrKind::map: return instr.op == Op::cast || instr.op == Op::bitcast || selects_exact(instr);
-      case InstrKind::reduce:  // of nothing it is an infinity
-        return selects_exact(instr) && ir::real_format(instr.dtype).has_infinity;
-      case InstrKind::contract: return false;
-    }
-    return false;
-  }
-
-  bool selects_exact(const Instr& instr) const {
-    return ir::selects(instr.op) && std::all_of(instr.args.begin(), instr.args.end(), [&](InstrId arg) {
-             return kernel_.instr(arg).dtype == DType::bool_ || (kernel_.instr(arg).dtype == instr.dtype && exact(arg));
-           });
-  }
-
-  InstrId rounded(InstrId id) {
-    if (exact(id)) return id;
-    const auto [known, is_new] = rounded_.emplace(id, -1);
-    if (is_new) known->second = round(id);
-    return known->second;
-  }
-
-  InstrId round(InstrId id) {
-    Instr instr;
-    instr.kind = InstrKind::round;
-    instr.dtype = kernel_.instr(id).dtype;
-    instr.args = {id};
-    instr.note = "round";
-    return add(std::move(instr));
-  }
 
   // A rounded value decides something here, so that fused and unfused plans decide alike (docs/numerics.md).
   static bool decides(const ir::OpInfo& op, DType from, DType to) {
@@ -287,14 +178,14 @@ class Demand {
     for (std::size_t i = 0; i < node.operands.size(); ++i) {
       const Coordinates operand_at = operand_coordinates(graph_, node, i, at, {}, context_);
       InstrId arg = demand(node.operands[i], operand_at, guards);
-      if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
+      if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = body_.rounded(arg);
       args.push_back(arg);
     }
     if (graph_.value(node.results[0]).producer == lone_selection_) hide_wholly(type.dtype, args);
     if (sums_of_score_.count(graph_.value(node.results[0]).producer) != 0)
       if (const InstrId sum = masked_sum(type.dtype, args); sum >= 0) return sum;
     if (const InstrId fused = contracted(node.op, type.dtype, args, args); fused >= 0) return fused;
-    return map_instr(node.op, type.dtype, std::move(args));
+    return body_.map(node.op, type.dtype, std::move(args));
   }
 
   // A weight of the lowest number is 0 beside any other. So is one of -inf, and masks are one.
@@ -302,40 +193,21 @@ class Demand {
     for (const std::size_t side : {1, 2})
       if (is_lowest(kernel_, args[side]) && ir::real_format(dtype).has_infinity &&
           leaves_each_query_a_key(kernel_, {args[0], side == 2}))
-        args[side] = literal(dtype, -std::numeric_limits<double>::infinity());
+        args[side] = body_.literal(dtype, -std::numeric_limits<double>::infinity());
   }
 
   // In a plan without fusion a product that a mask hides is rounded ahead of the sum.
   InstrId masked_sum(DType dtype, const std::vector<InstrId>& args) {
-    const auto append = [&](Instr instr) { return add(std::move(instr)); };
+    const auto append = [&](Instr instr) { return body_.add(std::move(instr)); };
     return codegen::masked_sum(kernel_, args[0], args[1], append, [&](InstrId x, InstrId y) {
       const InstrId fused = contracted(Op::add, dtype, {x, y}, args);
-      return fused >= 0 ? fused : map_instr(Op::add, dtype, {x, y});
+      return fused >= 0 ? fused : body_.map(Op::add, dtype, {x, y});
     });
   }
 
-  bool is_quotient(InstrId id) const {
-    const Instr& instr = kernel_.instr(id);
-    return instr.kind == InstrKind::map && instr.op == Op::div;
-  }
-
-  // A sum or difference as an fma, where it alone uses one of two products; -1 elsewhere. `used`: what the graph adds.
+  // As an fma, where the options allow it; -1 elsewhere.
   InstrId contracted(Op op, DType dtype, const std::vector<InstrId>& args, const std::vector<InstrId>& used) {
-    if (!options_.contraction || !is_real(dtype) || (op != Op::add && op != Op::sub)) return -1;
-    const std::uint64_t depends = kernel_.instr(args[0]).depends | kernel_.instr(args[1]).depends;
-    for (const std::size_t side : {0, 1}) {
-      if (is_quotient(args[1 - side])) continue;  // a routine, across which both factors would have to be kept
-      if (args[side] != used[side]) continue;
-      const Product product = contracted_product(kernel_, args[side], dtype, depends);
-      if (product.mul < 0) continue;
-      const auto negated = [&](InstrId id, bool really) { return really ? map_instr(Op::neg, dtype, {id}) : id; };
-      const bool subtracted = op == Op::sub && side == 1;
-      const std::vector<InstrId> factors = kernel_.instr(product.mul).args;
-      const InstrId rest = negated(args[1 - side], op == Op::sub && side == 0);
-      const InstrId factor = negated(factors[0], product.negated != subtracted);
-      return map_instr(Op::fma, dtype, {factor, factors[1], rest});
-    }
-    return -1;
+    return options_.contraction ? body_.contracted(op, dtype, args, used) : -1;
   }
 
   // The indices of a reduction's reduced dimensions. One that reduces only extents of 1 needs no loops of its kernel.
@@ -353,13 +225,13 @@ class Demand {
                  const std::vector<Guard>& guards) {
     const std::vector<Index> reduced = reduced_indices(id, node);
     InstrId arg = demand(node.operands[0], operand_coordinates(graph_, node, 0, at, reduced, context_), guards);
-    if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = rounded(arg);
-    if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = map_instr(Op::cast, type.dtype, {arg});
-    const std::vector<int> axes = axes_in(reduced);
+    if (decides(ir::info(node.op), kernel_.instr(arg).dtype, type.dtype)) arg = body_.rounded(arg);
+    if (node.attrs.has("dtype") && kernel_.instr(arg).dtype != type.dtype) arg = body_.map(Op::cast, type.dtype, {arg});
+    const std::vector<int> axes = body_.axes_in(reduced);
     if (axes.empty()) {  // of one element: itself, at index 0; but 0 + -0 is +0
       if (node.op == Op::sum && is_real(type.dtype))
-        return map_instr(Op::add, type.dtype, {arg, literal(type.dtype, 0.0)});
-      return ir::info(node.op).yields == ir::Yields::Index ? literal(type.dtype, std::int64_t{0}) : arg;
+        return body_.map(Op::add, type.dtype, {arg, body_.literal(type.dtype, 0.0)});
+      return ir::info(node.op).yields == ir::Yields::Index ? body_.literal(type.dtype, std::int64_t{0}) : arg;
     }
     Instr instr;
     instr.kind = InstrKind::reduce;
@@ -368,7 +240,7 @@ class Demand {
     instr.args = {arg};
     instr.axes = axes;
     instr.note = ir::name_of(node.op);
-    return add(std::move(instr));
+    return body_.add(std::move(instr));
   }
 
   InstrId contract(ir::NodeId id, const ir::Node& node, const ir::Type& type, const Coordinates& at,
@@ -381,23 +253,14 @@ class Demand {
     instr.dtype = in_double ? DType::f64 : type.dtype;
     for (std::size_t i = 0; i < 2; ++i)
       instr.args.push_back(demand(node.operands[i], operand_coordinates(graph_, node, i, at, k, context_), guards));
-    instr.axes = axes_in(k);
+    instr.axes = body_.axes_in(k);
     instr.tf32 = node.attrs.get_or<bool>("tf32", false);
     instr.block = static_cast<int>(node.attrs.get_or<std::int64_t>("block", 0));
     // One number for each point of its tile, also where its operands stand still: copies of one key, or no depth.
-    for (const Index& index : at) instr.depends |= axes_of(index);
+    for (const Index& index : at) instr.depends |= body_.axes_of(index);
     instr.note = ir::name_of(node.op);
-    const InstrId sum = add(std::move(instr));
-    return in_double && type.dtype != DType::f64 ? map_instr(Op::cast, type.dtype, {sum}) : sum;
-  }
-
-  std::vector<int> axes_in(const std::vector<Index>& indices) const {
-    std::vector<int> axes;
-    for (std::size_t axis = 0; axis < kernel_.axes.size(); ++axis)
-      if (std::any_of(indices.begin(), indices.end(),
-                      [&](const Index& index) { return index.depends_on(static_cast<int>(axis)); }))
-        axes.push_back(static_cast<int>(axis));
-    return axes;
+    const InstrId sum = body_.add(std::move(instr));
+    return in_double && type.dtype != DType::f64 ? body_.map(Op::cast, type.dtype, {sum}) : sum;
   }
 
   InstrId random(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
@@ -409,17 +272,17 @@ class Demand {
     instr.stream = node.attrs.get_or<std::int64_t>("stream", 0);
     instr.word = static_cast<int>(node.attrs.get_or<std::int64_t>("word", -1));
     instr.note = ir::name_of(node.op);
-    return add(std::move(instr));
+    return body_.add(std::move(instr));
   }
 
   InstrId source(const ir::Node& node, const ir::Type& type, const Coordinates& at) {
-    if (node.op == Op::full) return literal(type.dtype, node.attrs.get<ir::Scalar>("value"));
+    if (node.op == Op::full) return body_.literal(type.dtype, node.attrs.get<ir::Scalar>("value"));
     if (node.op == Op::dim_value)
-      return index_value(type.dtype, Index(node.attrs.get<std::vector<Dim>>("value").at(0)), "dim");
+      return body_.index(type.dtype, Index(node.attrs.get<std::vector<Dim>>("value").at(0)), "dim");
     TENON_CHECK(node.op == Op::iota, "a graph input must be among the group's inputs");
     const auto rank = static_cast<std::int64_t>(at.size());
     const std::int64_t axis = node.attrs.get_or<std::int64_t>("axis", 0);
-    return index_value(type.dtype, at[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)], "iota");
+    return body_.index(type.dtype, at[static_cast<std::size_t>(axis < 0 ? axis + rank : axis)], "iota");
   }
 
   // ---- views ----
@@ -439,11 +302,6 @@ class Demand {
     if (!proven_inside(index, bound, context_)) guards.push_back({index, bound});
   }
 
-  // `chosen` where `condition` holds, else `other`.
-  InstrId select(const std::vector<Guard>& condition, DType dtype, InstrId chosen, InstrId other) {
-    return map_instr(Op::where, dtype, {inside(condition), chosen, other});
-  }
-
   static std::vector<Guard> both(std::vector<Guard> a, const std::vector<Guard>& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
@@ -461,8 +319,8 @@ class Demand {
     }
     const InstrId value = demand(node.operands[0], inner, both(guards, condition));
     if (condition.empty()) return value;
-    const InstrId fill = literal(type.dtype, node.attrs.get_or<ir::Scalar>("value", std::int64_t{0}));
-    return select(condition, type.dtype, value, fill);
+    const InstrId fill = body_.literal(type.dtype, node.attrs.get_or<ir::Scalar>("value", std::int64_t{0}));
+    return body_.select(condition, type.dtype, value, fill);
   }
 
   InstrId concat(const ir::Node& node, const ir::Type& type, const Coordinates& at, const std::vector<Guard>& guards) {
@@ -483,9 +341,9 @@ class Demand {
       std::vector<Guard> condition;
       require(condition, moved, extent);
       const InstrId value = demand(node.operands[i], inner, both(guards, condition));
-      result = result < 0 || condition.empty() ? value : select(condition, type.dtype, value, result);
+      result = result < 0 || condition.empty() ? value : body_.select(condition, type.dtype, value, result);
     }
-    return result < 0 ? literal(type.dtype, std::int64_t{0}) : result;
+    return result < 0 ? body_.literal(type.dtype, std::int64_t{0}) : result;
   }
 
   InstrId take(const ir::Node& node, const Coordinates& at, const std::vector<Guard>& guards) {
@@ -510,24 +368,25 @@ class Demand {
     const InstrId id = demand(node.operands[0], inner, both(guards, there));
     if (kernel_.instr(id).kind == InstrKind::load) return id;
     const DType dtype = graph_.type(node.operands[0]).dtype;
-    return select(there, dtype, id, literal(dtype, std::int64_t{0}));
+    return body_.select(there, dtype, id, body_.literal(dtype, std::int64_t{0}));
   }
 
   // take's rule: negative indices count from the end, then all are clamped.
   InstrId element_position(InstrId index, const Dim& extent) {
-    InstrId position = kernel_.instr(index).dtype == DType::i64 ? index : map_instr(Op::cast, DType::i64, {index});
-    const InstrId zero = literal(DType::i64, std::int64_t{0});
+    InstrId position = kernel_.instr(index).dtype == DType::i64 ? index : body_.map(Op::cast, DType::i64, {index});
+    const InstrId zero = body_.literal(DType::i64, std::int64_t{0});
     const InstrId from_end =
-        map_instr(Op::add, DType::i64, {position, index_value(DType::i64, Index(extent), "extent")});
+        body_.map(Op::add, DType::i64, {position, body_.index(DType::i64, Index(extent), "extent")});
     position =
-        map_instr(Op::where, DType::i64, {map_instr(Op::less, DType::bool_, {position, zero}), from_end, position});
-    return map_instr(Op::clamp, DType::i64, {position, zero, index_value(DType::i64, Index(extent - 1), "last")});
+        body_.map(Op::where, DType::i64, {body_.map(Op::less, DType::bool_, {position, zero}), from_end, position});
+    return body_.map(Op::clamp, DType::i64, {position, zero, body_.index(DType::i64, Index(extent - 1), "last")});
   }
 
   Kernel& kernel_;
   const ir::Graph& graph_;
   const Domain& domain_;
   IndexContext context_;
+  BodyBuilder body_;
   const BodyOptions& options_;
   bool has_outer_;
   bool own_kernel_;  ///< its reductions and contractions are loops: a map has those over extents of 1, anywhere
@@ -537,7 +396,6 @@ class Demand {
   std::map<ir::ValueId, Coordinates> places_;  ///< of values computed here that are needed in one place only
   std::unordered_map<std::string, InstrId> known_;
   std::size_t written_out_ = 0;  // bytes of its keys
-  std::unordered_map<InstrId, InstrId> rounded_;
 };
 
 }  // namespace
