@@ -173,36 +173,50 @@ bool is_share_of_one(const Kernel& kernel, InstrId id) {
   return true;
 }
 
-// tanh(log(1 + exp(x))), which is a quotient of polynomials of exp(x).
-bool compose_tanh_of_softplus(Kernel& kernel, InstrId id, bool narrow) {
+void become(Instr& instr, Composed composed, ir::Op op, InstrId argument) {
+  instr.composed = composed;
+  instr.op = op;
+  instr.args = op == ir::Op::div ? std::vector{instr.args[0], argument} : std::vector{argument};
+}
+
+// What is one function in place of several, whoever sees it: each returns whether `id` is.
+
+bool compose_logistic(Kernel& kernel, InstrId id) {
   Instr& instr = kernel.body[static_cast<std::size_t>(id)];
-  if (instr.op != ir::Op::tanh) return false;
-  const InstrId x = softplus_argument(kernel, instr.args[0]);
-  if (x < 0) return false;
-  instr.narrow = narrow;
-  instr.composed = Composed::tanh_of_softplus;
-  instr.args = {x};
+  const InstrId y = is_quotient(instr.op) ? logistic_argument(kernel, instr) : -1;
+  if (y >= 0) become(instr, Composed::logistic, instr.op, y);
+  return y >= 0;
+}
+
+// tanh(log(1 + exp(x))), which is a quotient of polynomials of exp(x).
+bool compose_tanh_of_softplus(Kernel& kernel, InstrId id) {
+  Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+  const InstrId x = instr.op == ir::Op::tanh ? softplus_argument(kernel, instr.args[0]) : -1;
+  if (x >= 0) become(instr, Composed::tanh_of_softplus, instr.op, x);
+  return x >= 0;
+}
+
+bool compose_log1p_of_share(Kernel& kernel, InstrId id) {
+  Instr& instr = kernel.body[static_cast<std::size_t>(id)];
+  if (instr.op != ir::Op::log1p || !is_share_of_one(kernel, instr.args[0])) return false;
+  instr.composed = Composed::of_share;
   return true;
 }
 
-// What is one function in place of several: functions of functions, quotients by 1 + exp(y); for 16 bits 1 + tanh(y).
-void compose(Kernel& kernel, InstrId id, bool narrow) {
+bool compose_one_plus(Kernel& kernel, InstrId id, ir::Op op) {
   Instr& instr = kernel.body[static_cast<std::size_t>(id)];
-  const auto becomes = [&](Composed composed, ir::Op op, InstrId argument) {
-    instr.narrow = narrow;
-    instr.composed = composed;
-    instr.op = op;
-    instr.args = op == ir::Op::div ? std::vector{instr.args[0], argument} : std::vector{argument};
-  };
-  if (is_quotient(instr.op))
-    if (const InstrId y = logistic_argument(kernel, instr); y >= 0) return becomes(Composed::logistic, instr.op, y);
-  if (compose_tanh_of_softplus(kernel, id, narrow)) return;
-  if (!narrow && instr.op == ir::Op::log1p && is_share_of_one(kernel, instr.args[0]))
-    instr.composed = Composed::of_share;
-  if (!narrow || instr.op != ir::Op::add) return;
-  for (const ir::Op op : {ir::Op::tanh, ir::Op::erf})
-    if (const InstrId x = only_argument(kernel, beside_one(kernel, id), op); x >= 0)
-      return becomes(Composed::one_plus, op, x);
+  const InstrId x = instr.op == ir::Op::add ? only_argument(kernel, beside_one(kernel, id), op) : -1;
+  if (x >= 0) become(instr, Composed::one_plus, op, x);
+  return x >= 0;
+}
+
+// On CUDA: for 16 bits 1 + tanh(x) and 1 + erf(x) too, and no other form of log1p.
+void compose(Kernel& kernel, InstrId id, bool narrow) {
+  const bool composed =
+      compose_logistic(kernel, id) || compose_tanh_of_softplus(kernel, id) ||
+      (narrow ? compose_one_plus(kernel, id, ir::Op::tanh) || compose_one_plus(kernel, id, ir::Op::erf)
+              : compose_log1p_of_share(kernel, id));
+  if (composed) kernel.body[static_cast<std::size_t>(id)].narrow = narrow;
 }
 
 // Those that have a form of their own. `sqrt` is no library function: it is exact where its result is a number.
@@ -237,7 +251,7 @@ void mark_functions(Kernel& kernel) {
     Instr& instr = kernel.body[i];
     if (instr.kind != InstrKind::map || instr.narrow) continue;
     const auto id = static_cast<InstrId>(i);
-    if (instr.dtype == DType::f64) compose_tanh_of_softplus(kernel, id, false);
+    if (instr.dtype == DType::f64) compose_tanh_of_softplus(kernel, id);
     if (compute_type(instr.dtype) != DType::f32) continue;
     const bool ends = ends_narrow(kernel, id, kMostFactors, false), few = ends || (is_narrow(instr.dtype) && !wide[i]);
     compose(kernel, id, few);
@@ -257,6 +271,16 @@ void mark_narrow(Kernel& kernel) {
     const auto id = static_cast<InstrId>(i);
     if (!kernel.body[i].narrow && is_plain_quotient(kernel, id) && ends_narrow(kernel, id, kMostFactors, false))
       kernel.body[i].narrow = true;
+  }
+}
+
+void mark_composed(Kernel& kernel) {
+  for (std::size_t i = kernel.body.size(); i-- > 0;) {
+    const auto id = static_cast<InstrId>(i);
+    const Instr& instr = kernel.body[i];
+    if (instr.kind != InstrKind::map || !is_real(instr.dtype) || compose_tanh_of_softplus(kernel, id)) continue;
+    if (compute_type(instr.dtype) == DType::f32 && !compose_log1p_of_share(kernel, id))
+      compose_one_plus(kernel, id, ir::Op::tanh);
   }
 }
 

@@ -23,6 +23,10 @@ namespace tenon::codegen {
 ///   there is a relative one of a weight.
 void mark_narrow(Kernel& kernel);
 
+/// Marks what is one function in place of several on a CPU, at full width: tanh(softplus(x)), log1p(exp(-|x|)) and
+/// 1 + tanh(x) (Instr::composed).
+void mark_composed(Kernel& kernel);
+
 /// Whether the kernel has such exponentials: each element of its rows then takes half as many instructions.
 bool has_narrow_weights(const Kernel& kernel);
 

@@ -112,6 +112,7 @@ Kernel lower(const ir::Plan& plan, int group_number, const Specialization& speci
   if (kernel.kernel_class == ir::KernelClass::reduce) gather_selected(kernel);
   if (target.kind == TargetKind::cuda) order_rows(kernel, target);
   if (target.may.narrow) mark_narrow(kernel);
+  if (target.may.compose) mark_composed(kernel);
   mark_products(kernel, options.contraction);
   kernel.dims = symbols_used(kernel);
   kernel.name = kernel_name(kernel);

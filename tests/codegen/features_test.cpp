@@ -1,7 +1,10 @@
 // What is switched off is neither chosen nor tried by a tuner, and what is left is as it was.
 #include "codegen/target/features.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "codegen/kernel/kernel.h"
 #include "ir/fusion/plan.h"
@@ -95,6 +98,19 @@ TEST(Features, EachIsForAKindOfTarget) {
     EXPECT_TRUE(cuda_features().*feature.member || cpu_features().*feature.member) << feature.name;
   EXPECT_FALSE(cpu_features().narrow);
   EXPECT_FALSE(cuda_features().late_stores);
+}
+
+TEST(Features, FunctionsOfFunctionsAreOneOnACpu) {
+  for (const auto& [function, composed] : {std::pair{"mish(x)", "of_softplus tanh("},
+                                           {"softplus(x)", "of_share log1p("},
+                                           {"add(tanh(x), 1.0)", "one_plus tanh("}}) {
+    const ir::Plan plan =
+        ir::make_plan(ir::parse(fmt::format("graph g(x: f32[100000]) {{\ny = {}\nreturn y\n}}", function)));
+    Target target = cpu_target();
+    EXPECT_NE(print(lower(plan, 0, unspecialized(plan), target)).find(composed), std::string::npos) << function;
+    target.may = without(target.may, {"compose"});
+    EXPECT_EQ(print(lower(plan, 0, unspecialized(plan), target)).find(composed), std::string::npos) << function;
+  }
 }
 
 // A kernel with fewer features is another one of the same graph: all are legal.

@@ -1,9 +1,11 @@
 // Map kernels on the CPU, against scalar arithmetic.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
+#include "codegen/analysis/narrow.h"
 #include "tests/cpu/kernels.h"
 
 namespace tenon::test {
@@ -72,28 +74,57 @@ TEST(CpuMap, FunctionsWrittenOutStayWithinFourUlps) {
   EXPECT_LE(worst_ulps(Op::tanh, spread_of_magnitudes(), [](double x) { return std::tanh(x); }), 4);
   EXPECT_LE(worst_ulps(Op::exp, spread_of_magnitudes(), [](double x) { return std::exp(x); }), 2);
   EXPECT_LE(worst_ulps(Op::erf, spread_of_magnitudes(), [](double x) { return std::erf(x); }), 3);
+  EXPECT_LE(worst_ulps(Op::expm1, spread_of_magnitudes(), [](double x) { return std::expm1(x); }), 2);
+}
+
+// From subnormal numbers to the largest, densely around 1, where a logarithm changes its sign.
+std::vector<float> arguments_of_logarithms() {
+  std::vector<float> values = spread_of_magnitudes();
+  for (int exponent = -149; exponent < 128; ++exponent)
+    for (const float mantissa : numbers(20, 1, 2)) values.push_back(std::ldexp(mantissa, exponent));
+  for (const float width : {1e-6F, 1e-3F, 0.1F, 0.5F})
+    for (const float value : numbers(2000, -width, width)) values.push_back(1 + value);
+  for (const float value : numbers(2000, -1, -0.99F)) values.push_back(value);
+  values.insert(values.end(), {1.0F, -1.0F, 2.0F, 3.4e38F, 1.1754944e-38F});
+  return values;
+}
+
+TEST(CpuMap, LogarithmsStayWithinTwoUlps) {
+  const std::vector<float> x = arguments_of_logarithms();
+  EXPECT_LE(worst_ulps(Op::log, x, [](double v) { return std::log(v); }), 2);
+  EXPECT_LE(worst_ulps(Op::log2, x, [](double v) { return std::log2(v); }), 2);
+  EXPECT_LE(worst_ulps(Op::log1p, x, [](double v) { return std::log1p(v); }), 2);
+}
+
+TEST(CpuMap, FunctionsThatPassThroughZeroKeepItsSign) {
+  for (const Op op : {Op::log1p, Op::expm1, Op::tanh, Op::erf})
+    for (const int vector_bytes : {0, 16, 32}) {
+      const auto out =
+          to_floats(run(unary(op, 2).kernel, {floats({2}, {-0.0F, 0.0F})}, {.vector_bytes = vector_bytes})[0]);
+      EXPECT_TRUE(std::signbit(out[0])) << name_of(op);
+      EXPECT_FALSE(std::signbit(out[1])) << name_of(op);
+    }
 }
 
 TEST(CpuMap, MathRoutinesStayWithinFourUlps) {
   const std::vector<float> x = spread_of_magnitudes();
-  worst_ulps(Op::log, x, [](double v) { return std::log(v); });
   worst_ulps(Op::sin, x, [](double v) { return std::sin(v); });
-  worst_ulps(Op::expm1, x, [](double v) { return std::expm1(v); });
   worst_ulps(Op::exp2, x, [](double v) { return std::exp2(v); });
-  worst_ulps(Op::log1p, x, [](double v) { return std::log1p(v); });
   worst_ulps(Op::atan, x, [](double v) { return std::atan(v); });
   worst_ulps(Op::cosh, x, [](double v) { return std::cosh(v); });
   worst_ulps(Op::sinh, x, [](double v) { return std::sinh(v); });
 }
 
 // out[i] = 1 + tanh(in[i]); `returned`: the tanh too.
-KernelBuilder one_plus_tanh(std::int64_t n, bool returned = false) {
+codegen::Kernel one_plus_tanh(std::int64_t n, bool returned = false) {
   KernelBuilder k(ir::KernelClass::map);
   const Index i = k.axis(n);
   const InstrId tanh = k.map(Op::tanh, {k.load(k.operand(DType::f32, {n}), i)}, DType::f32);
   k.store(k.map(Op::add, {k.literal(1.0, DType::f32), tanh}, DType::f32), i, DType::f32, {n});
   if (returned) k.store(tanh, i, DType::f32, {n});
-  return k;
+  k.kernel.body[static_cast<std::size_t>(tanh)].reused = returned;
+  mark_composed(k.kernel);
+  return k.kernel;
 }
 
 // A quotient, which does not lose what a tanh near -1 leaves, unless the tanh is there anyway.
@@ -101,8 +132,8 @@ TEST(CpuMap, OnePlusTanhKeepsWhatIsLeft) {
   const std::vector<float> x = spread_of_magnitudes();
   const auto n = static_cast<std::int64_t>(x.size());
   for (const int vector_bytes : {0, 16, 32}) {
-    const auto out = to_floats(run(one_plus_tanh(n).kernel, {floats({n}, x)}, {.vector_bytes = vector_bytes})[0]);
-    const auto both = run(one_plus_tanh(n, true).kernel, {floats({n}, x)}, {.vector_bytes = vector_bytes});
+    const auto out = to_floats(run(one_plus_tanh(n), {floats({n}, x)}, {.vector_bytes = vector_bytes})[0]);
+    const auto both = run(one_plus_tanh(n, true), {floats({n}, x)}, {.vector_bytes = vector_bytes});
     const std::vector<float> sum = to_floats(both[0]), tanh = to_floats(both[1]);
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double expected = 2 / (1 + std::exp(-2 * static_cast<double>(x[i])));
@@ -116,10 +147,36 @@ TEST(CpuMap, OnePlusTanhKeepsWhatIsLeft) {
   }
 }
 
-TEST(CpuMap, TanhKeepsTheSignOfZero) {
-  const auto out = to_floats(run(unary(Op::tanh, 2).kernel, {floats({2}, {-0.0F, 0.0F})})[0]);
-  EXPECT_TRUE(std::signbit(out[0]));
-  EXPECT_FALSE(std::signbit(out[1]));
+// tanh(log(1 + exp(x))) of f32 within 2^-21, and of f64 within 2^-50.
+TEST(CpuMap, TanhOfSoftplusIsOneFunction) {
+  const std::vector<float> x = spread_of_magnitudes();
+  const auto n = static_cast<std::int64_t>(x.size());
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    KernelBuilder k(ir::KernelClass::map);
+    const Index i = k.axis(n);
+    const InstrId in = k.load(k.operand(DType::f32, {n}), i), wide = k.map(Op::cast, {in}, dtype);
+    const InstrId share = k.map(Op::exp, {k.map(Op::neg, {k.map(Op::abs, {wide}, dtype)}, dtype)}, dtype);
+    const InstrId softplus = k.map(
+        Op::add, {k.map(Op::maximum, {wide, k.literal(0.0, dtype)}, dtype), k.map(Op::log1p, {share}, dtype)}, dtype);
+    k.store(k.map(Op::tanh, {softplus}, dtype), i, dtype, {n});
+    mark_composed(k.kernel);
+    EXPECT_NE(print(k.kernel).find("of_softplus tanh"), std::string::npos) << print(k.kernel);
+    for (const int vector_bytes : {0, 16, 32}) {
+      const ir::HostArray out = run(k.kernel, {floats({n}, x)}, {.vector_bytes = vector_bytes})[0];
+      for (std::int64_t element = 0; element < n; ++element) {
+        const double v = static_cast<double>(x[static_cast<std::size_t>(element)]);
+        const double expected = std::tanh(std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v))));
+        const double actual = ir::get_real(out, element);
+        if (std::isnan(v)) {
+          EXPECT_TRUE(std::isnan(actual));
+        } else {
+          const double bound =
+              std::ldexp(expected, dtype == DType::f32 ? -21 : -50) + (dtype == DType::f32 ? 1e-45 : 0);
+          EXPECT_NEAR(actual, expected, bound) << v;
+        }
+      }
+    }
+  }
 }
 
 TEST(CpuMap, ATransposedOperandIsGathered) {

@@ -59,7 +59,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
             "bulk_copies, overlaps, moments, "
             "read_ahead, wgmma, split_f32, "
             "narrow, "
-            "interleave, "
+            "interleave, compose, "
             "late_stores, "
             "tuned, nvtx");
   options.disable.clear();

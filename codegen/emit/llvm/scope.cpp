@@ -103,33 +103,21 @@ Value* emit_literal(Unit& unit, const Instr& instr) {
   return llvm::ConstantInt::getSigned(type, integer);
 }
 
-// What `id` adds to 1 where it does nothing but that, in f32, with a tanh of which nothing else is made: the tanh; -1
-// elsewhere.
-InstrId tanh_beside_one(const Kernel& kernel, InstrId id) {
-  const Instr& sum = kernel.instr(id);
-  if (sum.kind != InstrKind::map || sum.op != ir::Op::add || compute_type(sum.dtype) != DType::f32) return -1;
-  for (const int side : {0, 1}) {
-    const InstrId tanh = sum.args[static_cast<std::size_t>(side)];
-    const Instr &candidate = kernel.instr(tanh), &one = kernel.instr(sum.args[static_cast<std::size_t>(1 - side)]);
-    const bool alone = candidate.kind == InstrKind::map && candidate.op == ir::Op::tanh && !candidate.reused;
-    if (!alone || one.kind != InstrKind::literal) continue;
-    if (std::visit([](auto value) { return static_cast<double>(value); }, one.literal) != 1) continue;
-    const auto uses = [&](const std::vector<InstrId>& operands) {
-      return std::count(operands.begin(), operands.end(), tanh);
-    };
-    std::ptrdiff_t count = 0;
-    for (const Instr& instr : kernel.body) count += uses(operands_of(instr));
-    for (const Store& store : kernel.stores) count += uses(roots_of(store));
-    if (count == 1) return tanh;
+Value* emit_composed(Unit& unit, Composed composed, Value* x) {
+  switch (composed) {
+    case Composed::one_plus: return emit_one_plus_tanh(unit, x);
+    case Composed::tanh_of_softplus: return emit_tanh_of_softplus(unit, x);
+    case Composed::of_share: return emit_log1p_of_share(unit, x);
+    case Composed::none:
+    case Composed::logistic: break;
   }
-  return -1;
+  TENON_CHECK(false, "no function of a CPU");
+  return nullptr;
 }
 
 Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
   const Instr& instr = unit.kernel.instr(id);
   auto& b = unit.b;
-  if (const InstrId tanh = tanh_beside_one(unit.kernel, id); tanh >= 0)
-    return emit_one_plus_tanh(unit, evaluate(unit, scope, unit.kernel.instr(tanh).args[0]));
   std::vector<Value*> args;
   for (const InstrId arg : instr.args) args.push_back(evaluate(unit, scope, arg));
   switch (instr.kind) {
@@ -146,6 +134,7 @@ Value* emit_instr(Unit& unit, Scope& scope, InstrId id) {
       for (const InstrId arg : instr.args) dtypes.push_back(unit.kernel.instr(arg).dtype);
       for (const Value* arg : args) lanes = std::max(lanes, lanes_of(arg));
       for (Value*& arg : args) arg = splat(unit, arg, lanes);
+      if (instr.composed != Composed::none) return emit_composed(unit, instr.composed, args[0]);
       if (instr.rounded) return b.CreateFMul(args[0], args[1]);  // without the flag that lets it be contracted
       if (is_weight(unit.kernel, id)) return emit_exp_at_most_one(unit, args[0]);
       if (has_fma(unit.target) && is_share(unit.kernel, id)) return emit_share(unit, args[0], args[1]);

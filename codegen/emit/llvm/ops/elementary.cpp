@@ -1,5 +1,5 @@
-// exp, tanh and erf of f32, written out so that the hot kernels (softmax, activations) make no calls. All rest on
-// exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
+// exp, expm1, tanh and erf of f32, written out so that the hot kernels (softmax, activations) make no calls. All rest
+// on exp(r) = 1 + r + r^2 q(r) for |r| <= ln(2)/2, q interpolated at Chebyshev nodes (error 8e-9).
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -115,11 +115,32 @@ Value* emit_hyperbolic(Unit& unit, std::string_view name, Value* x) {
   return b.CreateSelect(b.CreateFCmpOGT(magnitude, real_like(x, limit)), large, call_sleef(unit, name, {x}));
 }
 
-// SLEEF's gives up near overflow, where log(1 + x) is log(x).
-Value* emit_log1p(Unit& unit, Value* x) {
-  const double limit = x->getType()->getScalarType()->isFloatTy() ? 0x1p60 : 0x1p600;
-  Value* is_large = unit.b.CreateFCmpOGT(x, real_like(x, limit));
-  return unit.b.CreateSelect(is_large, call_sleef(unit, "log", {x}), call_sleef(unit, "log1p", {x}));
+// x = n ln2 + r: 2^n expm1(r) + (2^n - 1), by halves, for 2^n may be beyond the range where the result is not.
+Value* emit_expm1(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const auto real = [&](double value) { return real_like(x, value); };
+  constexpr double kShift = kRoundToInteger + 126;  // leaves n + 126, the exponent of 2^n / 2, in the low bits
+  Value* limited = at_least(unit, at_most(unit, x, 89), -18);
+  Value* shifted = fused_multiply_add(unit, limited, real(kLog2E), real(kShift));
+  Value* n = b.CreateFSub(shifted, real(kShift));
+  Value* r = fused_multiply_add(unit, n, real(-kLn2Low), fused_multiply_add(unit, n, real(-kLn2High), limited));
+  Value* q = real(kQ[4]);
+  for (int i = 3; i >= 0; --i) q = fused_multiply_add(unit, q, r, real(kQ[i]));
+  Value* expm1 = fused_multiply_add(unit, b.CreateFMul(r, r), q, r);
+  Value* bits = bits_of(unit, shifted);
+  Value* half = b.CreateBitCast(b.CreateShl(bits, constant_like(bits, 23)), x->getType());
+  Value* result = fused_multiply_add(unit, half, expm1, b.CreateFSub(half, real(0.5)));
+  return call_intrinsic(unit, "llvm.copysign", {b.CreateFMul(result, real(2)), x});
+}
+
+// e (e + 2) / (e (e + 2) + 2) with e = exp(x): 1 long before e e leaves the range.
+Value* emit_tanh_of_softplus(Unit& unit, Value* x) {
+  auto& b = unit.b;
+  const bool is_float = x->getType()->getScalarType()->isFloatTy();
+  Value* limited = at_most(unit, x, is_float ? 20 : 40);
+  Value* e = is_float ? emit_exp(unit, limited) : call_sleef(unit, "exp", {limited});
+  Value* n = b.CreateFMul(e, b.CreateFAdd(e, real_like(x, 2)));
+  return b.CreateFDiv(n, b.CreateFAdd(n, real_like(x, 2)));
 }
 
 // With t = expm1(2|x|) / 2: tanh |x| = t / (t + 1), accurate down to 0; from |x| = 9.02 on it rounds to 1. Here

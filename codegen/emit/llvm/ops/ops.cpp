@@ -196,6 +196,9 @@ Value* emit_spelled(Unit& unit, std::string_view spelling, DType dtype, const st
   if (spelling == "sleef:exp" && is_float(args)) return emit_exp(unit, args[0]);
   if (spelling == "sleef:tanh" && is_float(args)) return emit_tanh(unit, args[0]);
   if (spelling == "sleef:erf" && is_float(args)) return emit_erf(unit, args[0]);
+  if (spelling == "sleef:expm1" && is_float(args)) return emit_expm1(unit, args[0]);
+  if (spelling == "sleef:log" && is_float(args)) return emit_log(unit, args[0]);
+  if (spelling == "sleef:log2" && is_float(args)) return emit_log2(unit, args[0]);
   if (spelling == "sleef:log1p") return emit_log1p(unit, args[0]);
   if (spelling == "sleef:sinh" || spelling == "sleef:cosh") return emit_hyperbolic(unit, spelling.substr(6), args[0]);
   if (spelling.substr(0, 6) == "sleef:") return call_sleef(unit, spelling.substr(6), args);
