@@ -53,6 +53,7 @@ struct Cluster {
   double tensor_flops = 0, lane_flops = 0;  ///< see Estimate
   int rounds = 0;                           ///< the most of what it reduces
   SweepOf sweep_of = SweepOf::own;  ///< reduce: why what it reduces first can share the sweep of what that needs
+  bool chained = false;             ///< some of what it reduces needs a result of another, in one sweep or in two
   bool persistent = false;          ///< one block (or cluster) has a row, whatever is needed of it again
   bool random = false;
   ValueId paired = -1;  ///< contract: the first operand of its product, where another with this operand may join it

@@ -67,6 +67,7 @@ Verdict absorb(const Context& context, const Cluster& producer, const Cluster& c
   merged.attention = consumer.attention;
   merged.rounds = consumer.rounds;
   merged.sweep_of = consumer.sweep_of;
+  merged.chained = consumer.chained;
   merged.persistent = consumer.persistent;
   merged.paired = consumer.paired;
   merged.boxed = consumer.boxed;

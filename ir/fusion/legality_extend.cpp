@@ -135,8 +135,8 @@ Verdict check_mixed(const Context& context, const Cluster& host, const Cluster& 
   for (int axis = a.kept; axis < a.rank(); ++axis) length = length * a.extents[static_cast<std::size_t>(axis)];
   const bool fits = context.options.mixed_order && axis_bits(a, 0, a.kept) != 0 && reduced != 0 &&
                     runs_along(a, 0, a.kept, axes, b.kept, b.rank()) && covered(image, a) == reduced &&
-                    storable_results && !needs_rows_again(guest) && outer_results(guest) == 0 && length.is_constant() &&
-                    reads_along_rows(host);
+                    storable_results && !needs_rows_again(guest) && !guest.chained && outer_results(guest) == 0 &&
+                    length.is_constant() && reads_along_rows(host);
   if (!fits)
     return no(Rule::different_reduced_axes,
               describe(a) == describe(b)
@@ -224,6 +224,7 @@ Verdict join(const Context& context, const Cluster& host, const Cluster& guest, 
   merged.repeats = host.repeats + guest.repeats;
   merged.rounds = std::max(host.rounds, guest.rounds > 0 ? rounds(guest.rounds) : 0);
   merged.sweep_of = late || guest.rounds == 0 ? host.sweep_of : shared(host, guest);
+  merged.chained = host.chained || guest.chained || (late && guest.rounds > 0);
   merged.persistent = host.persistent || guest.persistent || order == Order::mixed ||
                       (late && host.kernel_class != KernelClass::reduce && covers_reduced(host, axes));
   merged.reads = host.reads;
