@@ -3,15 +3,12 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "codegen/emit/llvm/ops/binary32.h"
 #include "codegen/emit/llvm/ops/ops.h"
 
 namespace tenon::codegen::simd {
 namespace {
 
-constexpr double kLog2E = 0x1.715476p+0;
-constexpr double kLn2 = 0x1.62e430p-1;
-constexpr double kLn2High = 0x1.62e400p-1;  // few bits: its product with a small integer is exact
-constexpr double kLn2Low = 0x1.7f7d1cp-20;
 constexpr double kQ[] = {0.5, 0x1.5554dcp-3, 0x1.555518p-5, 0x1.120c62p-7, 0x1.6d11fep-10};
 // -log(1 - erf z) = z p(z) for 0 <= z <= 4: minimax in the relative error of erf (4e-9), its first coefficient in two
 // parts.
@@ -26,10 +23,6 @@ struct Reduction {
   Value* n_bits;
   Value* exp;  // of r
 };
-
-Value* bits_of(Unit& unit, Value* real) {
-  return unit.b.CreateBitCast(real, vector_of(unit.b.getInt32Ty(), lanes_of(real)));
-}
 
 Reduction reduce(Unit& unit, Value* x) {
   auto& b = unit.b;
@@ -59,13 +52,6 @@ Value* scaled(Unit& unit, Value* mantissa, Value* n) {
                            {mantissa, n, mantissa, b.getInt16(kAllLanes), b.getInt32(kCurrentRounding)});
 }
 
-// x + n c ln2 for a small integer n and a c of few bits.
-Value* plus_ln2(Unit& unit, Value* x, Value* n, double c) {
-  if (has_fma(unit.target)) return fused_multiply_add(unit, n, real_like(x, c * kLn2), x);
-  return fused_multiply_add(unit, n, real_like(x, c * kLn2Low),
-                            fused_multiply_add(unit, n, real_like(x, c * kLn2High), x));
-}
-
 // min(limit, x) and max(limit, x), in the form that keeps a NaN x and is one instruction.
 Value* at_most(Unit& unit, Value* x, double limit) {
   return unit.b.CreateSelect(unit.b.CreateFCmpOLT(real_like(x, limit), x), real_like(x, limit), x);
@@ -85,6 +71,20 @@ Value* exp_in_range(Unit& unit, Value* x) {
 }
 
 }  // namespace
+
+Value* bits_of(Unit& unit, Value* real) {
+  return unit.b.CreateBitCast(real, vector_of(unit.b.getInt32Ty(), lanes_of(real)));
+}
+
+Value* real_of(Unit& unit, Value* bits) {
+  return unit.b.CreateBitCast(bits, vector_of(unit.b.getFloatTy(), lanes_of(bits)));
+}
+
+Value* plus_ln2(Unit& unit, Value* x, Value* n, double c) {
+  if (has_fma(unit.target)) return fused_multiply_add(unit, n, real_like(x, c * kLn2), x);
+  return fused_multiply_add(unit, n, real_like(x, c * kLn2Low),
+                            fused_multiply_add(unit, n, real_like(x, c * kLn2High), x));
+}
 
 Value* fused_multiply_add(Unit& unit, Value* a, Value* b, Value* c) {
   return unit.b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {a->getType()}, {a, b, c});

@@ -2,6 +2,7 @@
 // where x = 2^n (1 + m): q is minimax in the relative error of the logarithm (5e-9).
 #include <limits>
 
+#include "codegen/emit/llvm/ops/binary32.h"
 #include "codegen/emit/llvm/ops/ops.h"
 
 namespace tenon::codegen::simd {
@@ -9,19 +10,10 @@ namespace {
 
 constexpr double kQ[] = {-0.5,          0x1.5555a6p-2,  -0x1.000024p-2, 0x1.99685ap-3, -0x1.54f23ep-3,
                          0x1.2897b6p-3, -0x1.0d9002p-3, 0x1.abf6b6p-4,  -0x1.6fe64cp-5};
-constexpr double kLog2E = 0x1.715476p+0;
-constexpr double kLn2High = 0x1.62e400p-1, kLn2Low = 0x1.7f7d1cp-20;  // a small integer times the first is exact
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr int kThreeQuarters = 0x3f400000, kFour = 0x40800000, kExponent = -0x800000;  // bits of 0.75 and 4; a mask
-
-Value* bits_of(Unit& unit, Value* real) {
-  return unit.b.CreateBitCast(real, vector_of(unit.b.getInt32Ty(), lanes_of(real)));
-}
-Value* real_of(Unit& unit, Value* bits) {
-  return unit.b.CreateBitCast(bits, vector_of(unit.b.getFloatTy(), lanes_of(bits)));
-}
 
 // 2^23 n of 2^n (1 + m) = x, -1/4 <= m < 1/2: what to take from the bits of a number to divide it by 2^n.
 Value* exponent_bits(Unit& unit, Value* x) {
@@ -39,11 +31,6 @@ Value* near_one(Unit& unit, Value* m) {
   Value* q = real_like(m, kQ[8]);
   for (int i = 7; i >= 0; --i) q = fused_multiply_add(unit, q, m, real_like(m, kQ[i]));
   return fused_multiply_add(unit, unit.b.CreateFMul(q, m), m, m);
-}
-
-Value* plus_ln2(Unit& unit, Value* x, Value* n) {
-  if (has_fma(unit.target)) return fused_multiply_add(unit, n, real_like(x, kLn2High + kLn2Low), x);
-  return fused_multiply_add(unit, n, real_like(x, kLn2High), fused_multiply_add(unit, n, real_like(x, kLn2Low), x));
 }
 
 // `logarithm` of what lies between `pole` and infinity; at the pole -inf, and NaN below.
@@ -80,14 +67,14 @@ Value* finite_log1p(Unit& unit, Value* x) {
   Value* share = real_of(unit, b.CreateSub(bits_of(unit, x), exponent));
   Value* inverse = real_of(unit, b.CreateSub(constant_like(exponent, kFour), exponent));  // 4 / 2^n, never subnormal
   Value* m = b.CreateFAdd(share, fused_multiply_add(unit, inverse, real_like(x, 0.25), real_like(x, -1)));
-  return plus_ln2(unit, near_one(unit, m), number_of(unit, exponent, x));
+  return plus_ln2(unit, near_one(unit, m), number_of(unit, exponent, x), 1);
 }
 
 }  // namespace
 
 Value* emit_log(Unit& unit, Value* x) {
   const Parts parts = parts_of(unit, x);
-  return from_pole(unit, x, 0, plus_ln2(unit, parts.near, parts.n));
+  return from_pole(unit, x, 0, plus_ln2(unit, parts.near, parts.n, 1));
 }
 
 Value* emit_log2(Unit& unit, Value* x) {
@@ -100,11 +87,11 @@ Value* emit_log1p(Unit& unit, Value* x) {
   auto& b = unit.b;
   if (x->getType()->getScalarType()->isFloatTy())
     return from_pole(unit, x, -1, call_intrinsic(unit, "llvm.copysign", {finite_log1p(unit, x), x}));
-  constexpr double kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr double kWideLn2 = 0x1.62e42fefa39efp-1;
   Value* large = b.CreateFCmpOGT(x, real_like(x, 0x1p600));
   Value* scaled = b.CreateSelect(large, b.CreateFMul(x, real_like(x, 0x1p-512)), x);
   Value* logarithm = call_sleef(unit, "log1p", {scaled});
-  Value* of_large = b.CreateFAdd(logarithm, real_like(x, 512 * kLn2));
+  Value* of_large = b.CreateFAdd(logarithm, real_like(x, 512 * kWideLn2));
   Value* result = b.CreateSelect(large, of_large, logarithm);
   return b.CreateSelect(b.CreateFCmpOEQ(x, real_like(x, kInfinity)), x, result);
 }
