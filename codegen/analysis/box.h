@@ -31,6 +31,10 @@ std::optional<BoxAccess> paged_box_access(const Kernel& kernel, const OperandPar
 std::optional<BoxAccess> box_access(const Kernel& kernel, const OperandPart& part, const std::vector<int>& batch,
                                     std::string& why_not);
 
+/// The one result of 16 bits of a contraction, whose columns are neighbours; nothing, and the reason, where boxes
+/// cannot take it from shared memory, or the epilogue is long or reads more than what a column has.
+std::optional<BoxAccess> result_box(const Kernel& kernel, const ContractParts& parts, std::string& why_not);
+
 /// Why these boxes bring no elements as a tile has them; empty: they do.
 std::string why_not_stored(const Kernel& kernel, const BoxAccess& box, DType element);
 

@@ -34,8 +34,8 @@ struct LaunchRule {
   int block = 256;               ///< threads; CPU: unused
   int shared_bytes = 0;          ///< dynamic shared memory
   int cluster = 1;               ///< CUDA: neighbouring blocks that form a cluster, which the function's text says
-  int together = 1;              ///< CUDA: neighbouring blocks that wait for each other: the grid is whole numbers of
-                                 ///< them, no more than the device runs at once, and none starts before all can
+  int together = 1;              ///< CUDA: blocks that wait for each other: the grid is whole numbers of them, no more
+                                 ///< than the device runs at once, and none starts before all can
   bool dependent = false;        ///< CUDA: waits by itself for the kernels ahead of it, so it may be launched early
   bool constant_inputs = false;  ///< CUDA: takes the run's inputs for constant: they must be there when it begins
   std::vector<TensorMap> tensor_maps = {};  ///< CUDA: parameters behind the dims

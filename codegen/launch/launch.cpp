@@ -59,9 +59,10 @@ bool can_be_member(const ReduceSchedule& schedule) {
          schedule.team.threads % 32 == 0;
 }
 
-// No bounds, which order the tiles of all blocks, and no warpgroups that take turns at a block's tiles: it has one.
+// No bounds, which order the tiles of all blocks, no warpgroups that take turns at a block's tiles: it has one; and no
+// blocks that wait for each other.
 bool can_be_member(const ContractSchedule& schedule) {
-  return schedule.loop != MainLoop::cpu && !schedule.bounded && !schedule.turns;
+  return schedule.loop != MainLoop::cpu && !schedule.bounded && !schedule.turns && schedule.split_k == 1;
 }
 
 bool can_be_member(const AttendSchedule&) { return false; }
@@ -158,7 +159,17 @@ void choose_for_all(std::vector<Kernel>& members, const Target& target) {
   Kernel chosen = largest;
   chosen.schedule = choose_schedule(all, target);
   if (!multiplies(chosen)) return;
-  std::get<ContractSchedule>(chosen.schedule).turns = false;  // as one tile of a block is multiplied
+  auto& schedule = std::get<ContractSchedule>(chosen.schedule);
+  constexpr int kMostSplit =
+      4;  // where all of them leave more multiprocessors idle, each is better off split, and alone
+  if (schedule.split_k > kMostSplit) return;
+  if (schedule.split_k > 1) {
+    Target whole = target;
+    whole.may.split_k = false;
+    chosen.schedule = choose_schedule(all, whole);
+    if (!multiplies(chosen)) return;
+  }
+  schedule.turns = schedule.box_results = false;  // one tile of a block is multiplied, and nothing beside its way out
   double following = points_of(largest);
   for (const Kernel* product : products)
     if (product != &largest && can_follow(chosen, *product, target)) following += points_of(*product);

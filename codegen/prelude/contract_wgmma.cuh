@@ -23,21 +23,24 @@ struct ring {
 //@ wgmma_tiles
 // tile_m x tile_n of the result for each block, in steps of 128 bytes of the depth. Each of `consumers` warpgroups
 // multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
-// hands its sums out. Of two that share a tile the second follows the first by `lead` steps, for the same reason. Of a tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each
-// tile. `products` of the same rows lie side by side in tile_n: each has as many columns. The sums of every `block` steps
-// are added to totals (0: there are none). `boxes_a`, `boxes_b`: the operand comes in boxes; `lag`: steps by which copies
-// of threads may be behind (0: they are no asynchronous ones).
+// multiplies tile_m / consumers rows of a tile or, where they take `turns`, whole tiles: one multiplies while another
+// hands its sums out. Of two that share a tile the second follows the first by `lead` steps, for the same reason. Of a
+// tile whose depth is in `parts` each block of a cluster has one; there is a cluster for each tile. Of one that is split
+// among `split_k` blocks, all of which run at once, they meet in memory. `products` of the same rows lie side by side in tile_n:
+// each has as many columns. The sums of every `block` steps are added to totals (0: there are none). `boxes_a`, `boxes_b`:
+// the operand comes in boxes; `box_results`: the result leaves in some; `lag`: steps by which copies of threads may be behind (0: they are no asynchronous ones).
 template <class T, int tile_m_, int tile_n_, int consumers_, bool turns_, int lead_, int producers_, int stages_, int cluster_,
-          int parts_, int products_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_,
+          int parts_, int split_k_, bool box_results_, int products_, int block_, bool a_along_depth_, bool b_along_depth_, bool boxes_a_, bool boxes_b_,
           int lag_>
 struct wgmma_tiles {
-  static constexpr int parts = parts_, products = products_, block = block_;
+  static constexpr int parts = parts_, split_k = split_k_, products = products_, block = block_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, columns = tile_n / products;  // of the result
   static constexpr int stages = stages_, cluster = cluster_, lag = lag_;
   static constexpr int consumers = consumers_, producers = producers_;
   static constexpr int lead = lead_;
   static constexpr bool turns = turns_, a_along_depth = a_along_depth_, b_along_depth = b_along_depth_;
   static constexpr bool boxes_a = boxes_a_, boxes_b = boxes_b_;
+  static constexpr bool box_results = box_results_;
   static constexpr bool boxes = boxes_a || boxes_b, threads = !boxes_a || !boxes_b;  // some operand comes so
   static constexpr int depth = 128 / (int)sizeof(T);
   static constexpr int rows = turns ? tile_m : tile_m / consumers;  // of a warpgroup
@@ -58,9 +61,11 @@ struct wgmma_tiles {
   // From one instruction's part of a tile to the next, in units of descriptors (16 bytes).
   static constexpr int step_a = (a_along_depth ? 32 : 32 * depth) / 16, step_b = (b_along_depth ? 32 : 32 * depth) / 16;
   static constexpr int block_a = 64 * 128 / 16;
-  static_assert(parts == 1 || (cluster == 1 && !turns && products == 1),
-                "blocks of a cluster share a tile's depth or what they read");
-  static_assert(lead == 0 || (consumers == 2 && !turns && parts == 1 && lead < stages), "one warpgroup follows another");
+  static_assert(parts * split_k == 1 || ((parts == 1 || split_k == 1) && cluster == 1 && !turns && products == 1),
+                "blocks share a tile's depth or what they read");
+  static_assert(!box_results || (parts * split_k == 1 && products == 1), "boxes take the sums of one product");
+  static_assert(lead == 0 || (consumers == 2 && !turns && parts * split_k == 1 && lead < stages),
+                "one warpgroup follows another");
 };
 
 //@ touch_tile
@@ -180,6 +185,87 @@ __device__ __forceinline__ void hand_out(float (&sum)[products * columns / 2], f
   }
 }
 
+//@ result_boxes make_result_boxes
+// A result that leaves as boxes of 16 rows of 32 elements of T: take(m, n, x, loaded) is what becomes of two neighbouring
+// sums, with what get(n) has loaded, and leave(from, m, n) asks for the box at m, n to be copied to memory.
+template <class T, class Get, class Take, class Leave>
+struct result_boxes {
+  using type = T;
+  static constexpr int reach = 0;
+  Get get;
+  Take take;
+  Leave leave;
+};
+template <class T, class Get, class Take, class Leave>
+__device__ __forceinline__ result_boxes<T, Get, Take, Leave> make_result_boxes(Get get, Take take, Leave leave) {
+  return {get, take, leave};
+}
+
+//@ kept
+// Where a vector is stored that a result takes.
+template <class T>
+struct kept {
+  T value;
+  template <class Row, class Column>
+  __device__ __forceinline__ void put(Row, Column, const T& x) {
+    value = x;
+  }
+};
+
+//@ hand_out_boxes
+// The same as boxes, of which a warp has two in `mine`: one is filled while the other is read. Their 16-byte pieces change
+// places as in a tensor map of lines of 64 bytes. What lies beyond the limits is computed at their edge, and not stored.
+template <int columns, class Index, class Result>
+__device__ __forceinline__ void hand_out_boxes(float (&sum)[columns / 2], unsigned char* mine, Index m0, Index n0,
+                                               Index m_limit, Index n_limit, const Result& out) {
+  using T = typename Result::type;
+  constexpr int turn = 32, pairs = turn / 8;  // columns of a box, and pairs of them in a lane
+  const int lane = threadIdx.x % 32;
+  m0 += (Index)(threadIdx.x / 32 % 4 * 16);
+  if (m0 >= m_limit) return;
+  const auto column_of = [&](int column, int pair) {
+    return min(n0 + (Index)(column + pair * 8), n_limit - 8) + (Index)(lane % 4 * 2);
+  };
+  using loads = decltype(out.get(n0));
+  loads ahead[pairs];
+#pragma unroll
+  for (int pair = 0; pair < pairs; ++pair) ahead[pair] = out.get(column_of(0, pair));
+#pragma unroll
+  for (int column = 0; column < columns; column += turn) {
+    if (n0 + (Index)column >= n_limit) continue;
+    unsigned char* const box = mine + column / turn % 2 * 1024;
+    loads now[pairs];
+#pragma unroll
+    for (int pair = 0; pair < pairs; ++pair) {
+      now[pair] = ahead[pair];
+      if (column + turn < columns) ahead[pair] = out.get(column_of(column + turn, pair));
+    }
+    if (lane == 0) {
+      if (column == 0) {
+        wait_boxes<0>();  // the last of those before may be either
+      } else {
+        wait_boxes<1>();
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int pair = 0; pair < pairs; ++pair)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int row = half * 8 + lane / 4, at = column / 2 + pair * 4 + half * 2;
+        const pack<T, 2> x = out.take(min(m0 + (Index)row, m_limit - 1), column_of(column, pair),
+                                      pack<float, 2>{sum[at], sum[at + 1]}, now[pair]);
+        store<2, 2>(reinterpret_cast<T*>(box + row * 64 + (pair ^ row / 2 % 4) * 16 + lane % 4 * 4), x);
+      }
+    publish_writes();
+    __syncwarp();
+    if (lane == 0) {
+      out.leave(box, m0, n0 + (Index)column);
+      commit_boxes();
+    }
+  }
+}
+
 //@ hand_out_parts
 // The same where the blocks of a cluster have the sums of parts of the depth: each adds up those of all of them, in their
 // order, for some of the columns. `left`: shared memory for the sums of a block, which nothing else needs any more.
@@ -214,6 +300,60 @@ __device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles
 #pragma unroll
       for (int j = 0; j < 4; ++j) all[i + j] = total[j];
     }
+    hand_out<turn, 1, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
+  }
+}
+
+//@ split_tiles
+// Where the blocks that share tiles along the depth meet: for each tile the sums of all of them, and two counters.
+struct split_tiles {
+  u8 *sums, *counters;  // counters are 0 before and after
+};
+
+//@ hand_out_split
+// The same where `split_k` blocks have the sums of parts of the depth and leave them in memory, as their threads have them.
+// Each warp adds up what it takes of the tile, in the order of the parts.
+template <class Tiles, class Index, class Result>
+__device__ __forceinline__ void hand_out_split(float (&sum)[Tiles::blocks][Tiles::tile_n / 2], const split_tiles& split,
+                                               u32 tile, u32 rank, float* mine, Index m0, Index n0, Index m_limit,
+                                               Index n_limit, const Result& out) {
+  constexpr int turn = 32, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
+  constexpr int together = Tiles::split_k < 4 ? Tiles::split_k : 4;  // parts under way
+  constexpr i64 part_size = Tiles::tile_m * Tiles::tile_n;
+  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (Tiles::split_k * part_size) + threadIdx.x * 4;
+#pragma unroll
+  for (int block = 0; block < Tiles::blocks; ++block)
+#pragma unroll
+    for (int i = 0; i < Tiles::tile_n / 2; i += 4)
+      store<4, 4>(all_parts + rank * part_size + (block * (Tiles::tile_n / 8) + i / 4) * threads * 4,
+                  pack<float, 4>{sum[block][i], sum[block][i + 1], sum[block][i + 2], sum[block][i + 3]});
+  wait_turn<threads>(1);  // all have stored theirs
+  if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), Tiles::split_k);
+  wait_turn<threads>(1);
+#pragma unroll 1
+  for (int at = 0; at < Tiles::blocks * turns; ++at) {
+    if ((u32)(threadIdx.x / 32 + at * (threads / 32)) % Tiles::split_k != rank) continue;
+    pack<float, 4> total[turn / 8] = {};
+#pragma unroll 1
+    for (int first = 0; first < Tiles::split_k; first += together) {
+      under_way<float, 4, 4> its[together][turn / 8];
+#pragma unroll
+      for (int i = 0; i < together * (turn / 8); ++i) {
+        const int part = min(first + i / (turn / 8), Tiles::split_k - 1), piece = i % (turn / 8);
+        its[i / (turn / 8)][piece] =
+            load_now<4, 4>(all_parts + part * part_size + (at * (turn / 8) + piece) * threads * 4);
+      }
+#pragma unroll
+      for (int i = 0; i < together * (turn / 8); ++i) {
+        if (Tiles::split_k % together != 0 && first + i / (turn / 8) >= Tiles::split_k) continue;
+        const pack<float, 4> x = arrived(its[i / (turn / 8)][i % (turn / 8)]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) total[i % (turn / 8)][j] += x[j];
+      }
+    }
+    float all[turn / 2];
+#pragma unroll
+    for (int i = 0; i < turn / 2; ++i) all[i] = total[i / 4][i % 4];
     hand_out<turn, 1, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
   }
 }
@@ -302,7 +442,7 @@ template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, cl
 __device__ __forceinline__ void contract_wgmma(unsigned char* shared, u32 own_block, u32 all_blocks, const LoadA& load_a,
                                                const LoadB& load_b, const Multiply& multiply,
                                                const Results& with_result, u32 batches, Index m_limit, Index n_limit,
-                                               Index k_limit) {
+                                               Index k_limit, const split_tiles& split = {}) {
 //? contract_wgmma_bounded
 // Of each tile `bounds` says which depth is multiplied, and in which order they come.
 template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results, class Bounds>
@@ -312,9 +452,10 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
 //?
   constexpr int stages = Tiles::stages, cluster = Tiles::cluster, depth = Tiles::depth, consumers = Tiles::consumers;
   constexpr int shared_by = cluster * Tiles::parts;  // blocks that have the same tile, or neighbouring ones
-  arrival* const full = reinterpret_cast<arrival*>(shared + stages * Tiles::bytes);
+  float* const sums = reinterpret_cast<float*>(shared + stages * Tiles::bytes);  // of each warp, on their way out
+  constexpr int of_warp = Tiles::box_results ? 512 : sums_of_warp(Tiles::products);
+  arrival* const full = reinterpret_cast<arrival*>(sums + 4 * consumers * of_warp);
   arrival* const empty = full + stages;
-  float* const sums = reinterpret_cast<float*>(empty + stages);  // of each warp, on their way out
   if (threadIdx.x == 0) {
     begin_barriers<stages>(full, (Tiles::boxes ? 1 : 0) + (Tiles::threads ? 4 : 0));
     begin_barriers<stages>(empty, (Tiles::turns ? 1 : consumers) * cluster);
@@ -328,15 +469,22 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
   const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
   const u32 tiles_n = (u32)((n_limit + (Tiles::columns - 1)) / Tiles::columns);
 //? contract_wgmma
-  const u32 tiles = batches * tiles_m * tiles_n, step = all_blocks / shared_by;
+  constexpr int of_tile = shared_by * Tiles::split_k;  // blocks
+  const u32 tiles = batches * tiles_m * tiles_n, step = all_blocks / of_tile;
 //? contract_wgmma_bounded
   const u32 tiles = batches * tiles_m * tiles_n, step = gridDim.x / shared_by;
 //?
-  const Index rank = cluster > 1 ? cluster_rank() : 0, part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
+  const Index rank = cluster > 1 ? cluster_rank() : 0;
 //? contract_wgmma
-  const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / Tiles::parts;
-  const Index steps = all_steps * (part_of_depth + 1) / Tiles::parts - first_step, k0 = first_step * depth;
+  constexpr int parts = Tiles::parts * Tiles::split_k;
+  // Blocks that read the same part of the depth are neighbours, so that they lie all over the device: on an H200 those of
+  // 290 x 768 x 472512 took 559 us where each other part was a neighbour's, and 363 so.
+  const u32 own_tile = Tiles::split_k > 1 ? own_block % step : own_block / shared_by;
+  const Index part_of_depth = Tiles::parts > 1 ? cluster_rank() : Tiles::split_k > 1 ? own_block / step : 0;
+  const Index all_steps = (k_limit + (depth - 1)) / depth, first_step = all_steps * part_of_depth / parts;
+  const Index steps = all_steps * (part_of_depth + 1) / parts - first_step, k0 = first_step * depth;
 //? contract_wgmma_bounded
+  const Index part_of_depth = Tiles::parts > 1 ? cluster_rank() : 0;
   Index steps = 0, k0 = 0;  // of the tile at hand
   const auto find_depth = [&](const raster& tile) {
     const auto seen = bounds.of(tile);
@@ -364,7 +512,7 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
       return stage;
     };
 //? contract_wgmma
-    u32 number = own_block / shared_by;  // of the tile at hand
+    u32 number = own_tile;
 //? contract_wgmma_bounded
     u32 number = blockIdx.x / shared_by;
 //?
@@ -466,7 +614,7 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
     };
     const int part = Tiles::turns ? 0 : group * Tiles::rows;  // of the tile's rows
 //? contract_wgmma
-    const u32 first = own_block / shared_by, skipped = Tiles::turns ? consumers : 1;
+    const u32 first = own_tile, skipped = Tiles::turns ? consumers : 1;
 //? contract_wgmma_bounded
     const u32 first = blockIdx.x / shared_by, skipped = Tiles::turns ? consumers : 1;
 //?
@@ -557,15 +705,25 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
           add_block(sum[block], total[block]);
         }
       }
-      float* const mine = sums + threadIdx.x / 32 * sums_of_warp(Tiles::products);
+      float* const mine = sums + threadIdx.x / 32 * of_warp;
       with_result(tile.batch, [&](const auto& out) {
         if constexpr (Tiles::parts > 1) {
           hand_out_parts<Tiles>(sum, shared, mine, m0, n0, m_limit, n_limit, out);
+//? contract_wgmma
+        } else if constexpr (Tiles::split_k > 1) {
+          hand_out_split<Tiles>(sum, split, number, part_of_depth, mine, m0, n0, m_limit, n_limit, out);
+//?
         } else {
           // One body: the sums of the next 64 rows move to the front.
 #pragma unroll 1
           for (int block = 0; block < Tiles::blocks; ++block) {
-            hand_out<Tiles::columns, Tiles::products, Tiles::early>(sum[0], mine, m0 + block * 64, n0, m_limit, n_limit, out);
+            if constexpr (Tiles::box_results) {
+              hand_out_boxes<Tiles::columns>(sum[0], reinterpret_cast<unsigned char*>(mine), m0 + block * 64, n0, m_limit,
+                                             n_limit, out);
+            } else {
+              hand_out<Tiles::columns, Tiles::products, Tiles::early>(sum[0], mine, m0 + block * 64, n0, m_limit, n_limit,
+                                                                      out);
+            }
 #pragma unroll
             for (int i = 0; i + 1 < Tiles::blocks; ++i)
 #pragma unroll
@@ -574,6 +732,7 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
         }
       });
     }
+    if (Tiles::box_results && threadIdx.x % 32 == 0) wait_boxes<0>();  // the memory that they are read from is the block's
   }
   if (Tiles::parts > 1 && group >= consumers) join_cluster();  // consumers have, ahead of each other's sums
   if constexpr (shared_by > 1) join_cluster();

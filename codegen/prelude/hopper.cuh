@@ -73,6 +73,33 @@ __device__ __forceinline__ void copy_box(void* to, const tensor_map& map, arriva
       : "memory");
 }
 
+//@ copy_box_out
+// The box at these coordinates, from shared memory to global; what lies outside the tensor is not stored. The thread
+// commits what it asks for (commit_boxes), and waits until the memory that they are read from is free (wait_boxes).
+__device__ __forceinline__ void copy_box_out(const tensor_map& map, const void* from, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(&map),
+               "r"(shared_address(from)), "r"(x), "r"(y)
+               : "memory");
+}
+__device__ __forceinline__ void copy_box_out(const tensor_map& map, const void* from, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(&map),
+               "r"(shared_address(from)), "r"(x), "r"(y), "r"(z)
+               : "memory");
+}
+__device__ __forceinline__ void copy_box_out(const tensor_map& map, const void* from, int x, int y, int z, int w) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(&map),
+               "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(w)
+               : "memory");
+}
+
+//@ commit_boxes wait_boxes
+__device__ __forceinline__ void commit_boxes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// All but the `pending` latest groups of boxes have been read.
+template <int pending>
+__device__ __forceinline__ void wait_boxes() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
 //@ copy_box_to_all
 // The same to this place in every block of the cluster that `blocks` has a bit for; each one's barrier gets the bytes.
 __device__ __forceinline__ void copy_box_to_all(void* to, const tensor_map& map, arrival* place, u16 blocks, int x, int y) {
@@ -109,6 +136,17 @@ __device__ __forceinline__ pack<float, 4> load_of_block(const float* place, int 
       : "r"(shared_address(place)), "r"(block)
       : "memory");
   return x;
+}
+
+//@ meet_in_memory
+// A thread of each of `blocks` blocks, which run at once, waits for those of the others; what the threads that it has met
+// had stored, the blocks read behind it. Both counters are 0 before and when all have left.
+__device__ __forceinline__ void meet_in_memory(u32* counters, u32 blocks) {
+  u32 arrived;
+  asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counters) : "memory");
+  do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(arrived) : "l"(counters) : "memory");
+  while (arrived < blocks);
+  if (atomicAdd(counters + 1, 1) == blocks - 1) counters[0] = counters[1] = 0;
 }
 
 //@ publish_writes

@@ -42,17 +42,19 @@ struct WarpgroupTile {
 // A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted, with the constants of
 // cost below, to some 1,700 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and
 // of the linear layers of GPT-2, squares and batches; what sums and lines cost, to every candidate of 94 products on an
-// H100 (bench/results/random-2026-11-27-h100.md).
+// H100 (bench/results/random-2026-11-27-h100.md); what meetings in memory cost, and the sixth tile, to those of 54 on
+// an H200 (bench/results/matmul-log.md).
 constexpr std::array kWarpgroupTiles{
-    WarpgroupTile{128, 256, 2, false, 0.934, 0.885}, WarpgroupTile{256, 128, 2, false, 0.902, 0.785},
-    WarpgroupTile{128, 128, 2, true, 0.803, 0.738},  WarpgroupTile{64, 256, 2, true, 0.764, 0.740},
+    WarpgroupTile{128, 256, 2, false, 0.934, 0.885}, WarpgroupTile{256, 128, 2, false, 0.930, 0.789},
+    WarpgroupTile{128, 128, 2, true, 0.803, 0.738},  WarpgroupTile{64, 256, 2, true, 0.778, 0.740},
     WarpgroupTile{128, 192, 2, true, 0.808, 0.755},  WarpgroupTile{128, 192, 2, false, 0.926, 0.799},
-    WarpgroupTile{128, 128, 2, false, 0.857, 0.746}, WarpgroupTile{64, 128, 1, false, 0.798, 0.626},
-    WarpgroupTile{128, 64, 2, false, 0.550, 0.480},  WarpgroupTile{64, 64, 1, false, 0.560, 0.488}};
-constexpr std::int64_t kBeyondCaches = 128 << 20;  // bytes of operands: more than twice an H200's L2
-constexpr double kLineOfMemory = 7.3;              // clocks: with those of a line from L2, a 132nd of 3 TB/s
-constexpr int kLeastDepth = 256;                   // of a part
-constexpr int kMostDivided = 8;                    // parts of a depth: a cluster has no more blocks
+    WarpgroupTile{128, 128, 2, false, 0.906, 0.753}, WarpgroupTile{64, 128, 1, false, 0.775, 0.626},
+    WarpgroupTile{128, 64, 2, false, 0.550, 0.480},  WarpgroupTile{64, 64, 1, false, 0.560, 0.488},
+    WarpgroupTile{192, 128, 3, false, 0.842, 0.749}, WarpgroupTile{192, 192, 3, false, 0.899, 0.794}};
+constexpr std::int64_t kBeyondCaches = 128 << 20;      // bytes of operands: more than twice an H200's L2
+constexpr double kLineOfMemory = 9, kLineOfBlock = 4;  // clocks of a multiprocessor: where all read, and of one alone
+constexpr int kLeastDepth = 256;                       // of a part
+constexpr int kMostDivided = 8;                        // parts of a depth: a cluster has no more blocks
 // Rows or columns that stream (most_streamed below): as a rule; where threads would bring an operand to warpgroups; and
 // where a stream has few blocks, of an operand that lies along the depth, and across it.
 constexpr int kFewRows = 24, kFewFed = 32, kFewAlong = 16, kFewAcross = 8;
@@ -70,9 +72,8 @@ struct Problem {
   double slots_a = 0, slots_b = 0;  // multiply-adds that take as long as to bring an element, of plain ones
   double fed_a = 0, fed_b = 0;      // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
   double line_a = 0, line_b = 0;    // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
-  bool split_lines = false;         // some box has rows that begin off lines
-  double line_of_memory = 0;  // beside them for those that no tile has read before; 0: the caches hold the operands
-  std::int64_t step = 64;     // elements of 128 bytes
+  bool from_memory = false;         // the caches hold the operands otherwise
+  std::int64_t step = 64;           // elements of 128 bytes
 
   // tile_n: of all products, side by side.
   ProductShare share(int tile_m, int tile_n) const {
@@ -115,45 +116,74 @@ int places_of_clusters(int blocks, const Target& target) {
   return std::max(1, static_cast<int>(clusters)) * blocks;
 }
 
+// Blocks of which several work at one tile, or at neighbouring ones (ContractSchedule).
+struct Sharing {
+  int cluster = 1, parts = 1, split_k = 1;
+
+  int of_depth() const { return parts * split_k; }
+};
+
 // In clocks of a multiprocessor: its products, unless its operands take longer to come, and the sums' way out, which
-// another warpgroup's products hide where they take turns; but then one of them alone hands out a tile. `cluster`
-// blocks share what they read of b.
-double cost(const WarpgroupTile& tile, int cluster, int parts, const Problem& problem, const Target& target) {
-  constexpr double kClocksOfSum = 0.17;      // of a multiprocessor, where two warpgroups hand out
-  constexpr double kShareOfTwo = 0.6;        // of the time of one: two that hand out at once share the way to memory
-  constexpr double kAlone = 1.7;             // times as long as two, a warpgroup that hands out alone
-  constexpr int kMostAtOnce = 128;           // sums of a thread beside which there are registers for loads ahead
-  constexpr double kLate = 1.5;              // times as long again without them
-  constexpr double kClocksOfStart = 390;     // of a tile, until its first product
-  constexpr double kClocksOfEmpty = 1;       // of a line that lies beyond an operand: it is filled all the same
-  constexpr double kClocksOfArrival = 2.33;  // of a line at a multiprocessor, whoever else of its cluster has it too
+// another warpgroup's products hide where they take turns; but then one of them alone hands out a tile.
+double cost(const WarpgroupTile& tile, const Sharing& sharing, const Problem& problem, const Target& target) {
+  constexpr double kClocksOfSum = 0.17;  // of a multiprocessor, where two warpgroups hand out
+  constexpr double kShareOfTwo = 0.7;    // of the time of one: two that hand out at once share the way to memory
+  constexpr double kAlone = 1.7;         // times as long as two, a warpgroup that hands out alone
+  constexpr double kThree = 0.61;        // and three
+  constexpr int kMostAtOnce = 128;       // sums of a thread beside which there are registers for loads ahead
+  constexpr double kLate = 1.5;          // times as long again without them
+  constexpr double kHidden = 0.03, kWaste = 0.003, kAgain = 0.0005;  // that ties are decided by
+  constexpr double kClocksOfStart = 390;                             // of a tile, until its first product
+  constexpr double kClocksOfEmpty = 1;  // of a line that lies beyond an operand: it is filled all the same
   constexpr double kClocksOfMeeting = 1500, kClocksOfPart = 700;  // of a cluster's blocks, for each other's sums
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
+  constexpr double kClocksInMemory = 4400,
+                   kClocksOfSumInMemory = 0.46;  // of a meeting, for each sum that is left there
+  constexpr double kClocksOfPartInMemory = 300;
   const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
+  const double depth_parts = sharing.of_depth();
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
   const double elements = tile.m * tile.n;
-  const double products = 2.0 * static_cast<double>(problem.k) * depth / parts / target.tensor_flops_per_clock /
+  const double products = 2.0 * static_cast<double>(problem.k) * depth / depth_parts / target.tensor_flops_per_clock /
                           (beyond ? tile.beyond : tile.efficiency) * elements;
   const double fed = (problem.fed_a * tile.m + problem.fed_b * tile.n) * static_cast<double>(problem.k) * depth /
-                     parts / producers_of(tile);
+                     depth_parts / producers_of(tile);
   const auto rows = static_cast<double>(std::min<std::int64_t>(tile.m, problem.m));
   const auto columns = static_cast<double>(std::min<std::int64_t>(tile.n, problem.n));
-  const double new_lines = static_cast<double>(problem.batch * (problem.m + problem.n)) / static_cast<double>(all);
   const double empty = problem.line_a + problem.line_b > 0 ? tile.m - rows + tile.n - columns : 0;
-  const double arriving = problem.line_a + problem.line_b > 0 ? kClocksOfArrival * (rows + columns) : 0;
-  const double boxes = (std::max(problem.line_a * rows + problem.line_b * columns / cluster, arriving) +
-                        kClocksOfEmpty * empty + problem.line_of_memory * new_lines) *
-                       static_cast<double>(ceil_div(problem.k, problem.step)) * depth / parts;
+  const double boxes = (problem.line_a * rows + problem.line_b * columns + kClocksOfEmpty * empty) *
+                       static_cast<double>(ceil_div(problem.k, problem.step)) * depth / depth_parts;
   const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double late = tile.turns && sums_of(tile) > kMostAtOnce ? kLate : 1;
-  const double sum = kClocksOfSum * problem.epilogue * (alone ? kAlone : 1) * late * elements;
-  const int places = parts == 1 ? target.multiprocessors : places_of_clusters(parts, target);
-  const auto turns = static_cast<double>(ceil_div(tiles * parts, places));
-  const double meeting = parts == 1 ? 0 : turns > 1 ? kClocksOfWaiting : kClocksOfMeeting + kClocksOfPart * parts;
+  const double sum = kClocksOfSum * problem.epilogue *
+                     (alone                ? kAlone
+                      : tile.consumers > 2 ? kThree
+                                           : 1) *
+                     late * elements / static_cast<double>(sharing.split_k);
+  const int places = sharing.parts == 1 ? target.multiprocessors / sharing.split_k * sharing.split_k
+                                        : places_of_clusters(sharing.parts, target);
+  const auto turns = static_cast<double>(ceil_div(tiles * sharing.of_depth(), places));
+  const double meeting =
+      sharing.split_k > 1  ? kClocksInMemory + kClocksOfSumInMemory * elements + kClocksOfPartInMemory * sharing.split_k
+      : sharing.parts == 1 ? 0
+      : turns > 1          ? kClocksOfWaiting
+                           : kClocksOfMeeting + kClocksOfPart * sharing.parts;
   const double of_two = std::max({multiplied, (multiplied + sum) / 2, kShareOfTwo * sum});
   const double hidden = sum * static_cast<double>(all - tiles) / target.multiprocessors;  // nothing but their way out
-  return (tile.turns ? turns * of_two + sum : turns * (multiplied + sum + meeting)) + hidden;
+  // What no tile has read before comes from memory, whatever the tiles are.
+  const auto blocks = static_cast<double>(std::min<std::int64_t>(tiles * sharing.of_depth(), target.multiprocessors));
+  const double lines = static_cast<double>(problem.batch * (problem.m + problem.n) * ceil_div(problem.k, problem.step));
+  const double read =
+      problem.from_memory ? lines * depth * std::max(kLineOfMemory / target.multiprocessors, kLineOfBlock / blocks) : 0;
+  const double multiplying = (tile.turns ? turns * of_two + sum : turns * (multiplied + sum + meeting)) + hidden;
+  // Where memory takes the time, the tiles that waste least and bring least decide.
+  const double elements_of_result = static_cast<double>(problem.batch * problem.m) * static_cast<double>(problem.n);
+  const double wasted = static_cast<double>(all) * elements / elements_of_result;
+  const double brought =
+      static_cast<double>(all * (tile.m + tile.n)) / static_cast<double>(problem.batch * (problem.m + problem.n));
+  return (std::max(read, multiplying) + kHidden * std::min(read, multiplying)) *
+         (1 + kWaste * wasted + kAgain * brought);
 }
 
 template <std::size_t count>
@@ -208,9 +238,9 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   problem.fed_a = clocks_of_fed(kernel, parts, parts.a, target);
   problem.fed_b = clocks_of_fed(kernel, parts, parts.b, target);
   const std::int64_t bytes = 2 * problem.batch * (problem.m + problem.n) * problem.k;  // 16 bits each
-  if (2 * bytes > kBeyondCaches) problem.line_of_memory = kLineOfMemory;
-  problem.split_lines = splits_lines(kernel, parts, parts.a, target) || splits_lines(kernel, parts, parts.b, target);
-  if (problem.line_of_memory > 0 || problem.split_lines) {
+  problem.from_memory = 2 * bytes > kBeyondCaches;
+  if (problem.from_memory || splits_lines(kernel, parts, parts.a, target) ||
+      splits_lines(kernel, parts, parts.b, target)) {
     problem.line_a = clocks_of_line(kernel, parts, parts.a, target);
     problem.line_b = clocks_of_line(kernel, parts, parts.b, target);
   }
@@ -221,8 +251,28 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   return problem;
 }
 
+// Whether a result leaves in boxes. What is read for columns is waited for once in a tile: that pays where a block has
+// several of them (on an H200 8192 x 2304 x 768 with a bias 51.3 and 47.0 us, but 561 x 10816 x 128 12.1 and 13.6), and
+// its text is long.
+bool leaves_in_boxes(const WarpgroupTile& tile, const Kernel& kernel, const ContractParts& parts,
+                     const Target& target) {
+  constexpr int kMostColumns = 192;
+  std::string why_not;
+  if (!target.may.box_results || !result_box(kernel, parts, why_not)) return false;
+  const auto reads = [&](InstrId id) {
+    return kernel.instr(id).kind == InstrKind::load && (kernel.instr(id).depends >> parts.n & 1) != 0;
+  };
+  if (std::none_of(parts.epilogue.begin(), parts.epilogue.end(), reads)) return true;
+  const auto extent = [&](int axis) {
+    return typical(kernel.axes[static_cast<std::size_t>(axis)].extent, kernel.symbols);
+  };
+  std::int64_t tiles = ceil_div(extent(parts.m), tile.m) * ceil_div(extent(parts.n), tile.n);
+  for (const int axis : parts.batch) tiles *= extent(axis);
+  return tiles > 2 * target.multiprocessors && tile.n <= kMostColumns;
+}
+
 // With as many stages as fit.
-ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_parts, const Kernel& kernel,
+ContractSchedule in_warpgroups(const WarpgroupTile& tile, const Sharing& sharing, const Kernel& kernel,
                                const Target& target) {
   const ContractParts parts = contract_parts(kernel);
   const TileElement element = warpgroup_element(kernel, parts, target);
@@ -241,11 +291,13 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, int cluster, int tile_
   schedule.block_steps = block_terms(kernel, parts.contract, element) / schedule.tile_k;
   schedule.producers = by_threads && schedule.block_steps == 0 ? producers_of(tile) : 1;
   schedule.turns = tile.turns;
-  schedule.cluster = by_threads ? 1 : cluster;
-  schedule.parts = tile_parts;
+  schedule.cluster = by_threads ? 1 : sharing.cluster;
+  schedule.parts = sharing.parts;
+  schedule.split_k = sharing.split_k;
   // 1 to 3 % of products of 2048 to 8192 cubed on an H200; clusters lose what they gain by waiting for each other.
-  schedule.lead = tile.consumers == 2 && !tile.turns && schedule.cluster == 1 && tile_parts == 1 ? 1 : 0;
+  schedule.lead = tile.consumers == 2 && !tile.turns && schedule.cluster == 1 && sharing.of_depth() == 1 ? 1 : 0;
   schedule.bounded = !bounds_of(kernel, parts, target).empty();
+  schedule.box_results = sharing.of_depth() == 1 && leaves_in_boxes(tile, kernel, parts, target);
   schedule.stages = kMostAhead;  // of the next tile too
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule) > target.shared_memory_per_block) --schedule.stages;
   return schedule;
@@ -265,39 +317,42 @@ int most_streamed(const Kernel& kernel, const ContractParts& parts, const Target
   return box && !box->along_depth ? kFewAcross : kFewAlong;
 }
 
+// In how many parts blocks may split the depth of a tile, so that all of them run at once.
+std::vector<int> splits_of(const WarpgroupTile& tile, const Problem& problem, const Target& target) {
+  std::vector<int> splits;
+  if (!target.may.split_k || tile.turns || problem.parts.second || !problem.bounds.empty()) return splits;
+  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
+  const std::int64_t most =
+      std::min({std::int64_t{kMostSplit}, target.multiprocessors / tiles, problem.k / kLeastDepth});
+  for (std::int64_t split_k = most; split_k > 1; split_k = split_k > 4 ? split_k * 3 / 4 : split_k - 1)
+    splits.push_back(static_cast<int>(split_k));
+  return splits;
+}
+
+// Two blocks that share tiles of b are the tuner's alone: of 66 products drawn at random on an H200 none gained 1 %.
 std::optional<ContractSchedule> choose_wgmma(const Kernel& kernel, const ContractParts& parts, const Target& target,
                                              const Problem& problem) {
   if (!target.may.wgmma) return std::nullopt;
   if (!parts.second && std::min(problem.m, problem.n) <= most_streamed(kernel, parts, target, problem))
     return std::nullopt;
-  constexpr double kShareThatPays = 0.9;  // of the time, of blocks that do not share b
   std::optional<ContractSchedule> best;
   double least = 0;
   // Two operands of a step take registers too. A pair, whose matrices lie side by side, has no smaller tiles.
   const bool spares_registers = problem.fed_a > 0 && problem.fed_b > 0 && !parts.second;
   for (const WarpgroupTile& tile : kWarpgroupTiles) {
     if (spares_registers && sums_of(tile) >= kSumsBesideTwo) continue;
-    const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
-    const bool full = problem.batch * tiles_m * ceil_div(problem.n, tile.n) > 2 * target.multiprocessors;
-    for (int divided = 1; divided <= kMostDivided; divided *= 2) {
-      if (divided > 1 && problem.k / divided < kLeastDepth) continue;
-      const auto time_of = [&](int cluster) { return cost(tile, cluster, divided, problem, target); };
-      // Blocks of a cluster share tiles of b: what that spares pays for their waiting where those are the larger ones,
-      // or operands come too slowly. Where tiles differ in what masks leave of them, both would have the longer one's
-      // depth.
-      const bool may_share = problem.bounds.empty() && divided == 1 && (tiles_m % 2 == 0 || tiles_m > 8);
-      const bool shared =
-          may_share && ((full && tile.n > tile.m) || (problem.split_lines && time_of(2) < kShareThatPays * time_of(1)));
-      for (const int cluster : {shared ? 2 : 1, 1}) {
-        const double time = time_of(cluster);
-        if (best && time >= least) continue;
-        const ContractSchedule schedule = in_warpgroups(tile, cluster, divided, kernel, target);
-        if (!verify(schedule, kernel, target).empty()) continue;
-        best = schedule;
-        least = time;
-        break;
-      }
-    }
+    const auto consider = [&](const Sharing& sharing) {
+      const double time = cost(tile, sharing, problem, target);
+      if (best && time >= least) return;
+      const ContractSchedule schedule = in_warpgroups(tile, sharing, kernel, target);
+      if (!verify(schedule, kernel, target).empty()) return;
+      best = schedule;
+      least = time;
+    };
+    consider({});
+    for (int divided = 2; divided <= kMostDivided; divided *= 2)
+      if (problem.k / divided >= kLeastDepth) consider({.parts = divided});
+    for (const int split_k : splits_of(tile, problem, target)) consider({.split_k = split_k});
   }
   return best;
 }
@@ -493,11 +548,17 @@ std::vector<ContractSchedule> contract_alternatives(const Kernel& kernel, const 
     for (const WarpgroupTile& tile : kWarpgroupTiles)
       for (const int cluster : {1, 2})
         for (const int lead : {0, 1}) {
-          result.push_back(in_warpgroups(tile, cluster, 1, kernel, target));
+          result.push_back(in_warpgroups(tile, {.cluster = cluster}, kernel, target));
           result.back().lead = lead;
+          if (cluster > 1 || !result.back().box_results) continue;
+          result.push_back(result.back());
+          result.back().box_results = false;
         }
     for (const WarpgroupTile& tile : kWarpgroupTiles)
-      for (const int divided : {2, 4, 8}) result.push_back(in_warpgroups(tile, 1, divided, kernel, target));
+      for (const int divided : {2, 4, 8}) result.push_back(in_warpgroups(tile, {.parts = divided}, kernel, target));
+    for (const WarpgroupTile& tile : kWarpgroupTiles)
+      for (const int split_k : splits_of(tile, problem, target))
+        result.push_back(in_warpgroups(tile, {.split_k = split_k}, kernel, target));
   }
   if (chosen.loop == MainLoop::stream) {
     for (const int wide : {16, 32, 64})

@@ -151,6 +151,8 @@ void fields(F& f, ContractSchedule& s) {
   field(f, "producers", s, &ContractSchedule::producers);
   field(f, "cluster", s, &ContractSchedule::cluster);
   field(f, "parts", s, &ContractSchedule::parts);
+  field(f, "split_k", s, &ContractSchedule::split_k);
+  field(f, "box_results", s, &ContractSchedule::box_results);
   field(f, "block_steps", s, &ContractSchedule::block_steps);
   field(f, "bounded", s, &ContractSchedule::bounded);
   field(f, "streaming_loads", s, &ContractSchedule::streaming_loads);

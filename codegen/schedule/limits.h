@@ -7,6 +7,7 @@ namespace tenon::codegen {
 
 constexpr int kMostSharing = 8;          ///< blocks of a cluster whose shared memory has a row
 constexpr int kMostBlocksOfCluster = 8;  ///< that every device of sm_90 starts
+constexpr int kMostSplit = 64;           ///< blocks that divide the depth of a tile and leave sums in memory
 constexpr int kDepthParts = 4;           ///< blocks of a cluster that divide the depth of a tile, where several do
 constexpr int kAttendExtent = 256;       ///< of depth and width of an attention by tensor cores
 constexpr int kAttendColumns = 128;      ///< of values of 4 bytes that a block mixes by plain lanes

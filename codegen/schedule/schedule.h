@@ -216,10 +216,12 @@ struct ContractSchedule {
   int lead = 0;  ///< wgmma: steps by which the first of two is ahead, so that one multiplies while another hands out
   Feed feed_a = Feed::boxes, feed_b = Feed::boxes;  ///< wgmma
   int producers = 1;                                ///< wgmma: warpgroups that bring operands, step by step in turns
-  int cluster = 1;       ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b
-  int parts = 1;         ///< wgmma: blocks of a cluster that divide the depth of one tile
-  int block_steps = 0;   ///< wgmma: steps of the depth whose sums are added to totals; 0: there are none
-  bool bounded = false;  ///< tiles and depth that masks of positions hide are skipped (analysis/product_bounds.h)
+  int cluster = 1;           ///< wgmma: blocks with neighbouring tiles along m, which share tiles of b
+  int parts = 1;             ///< wgmma: blocks of a cluster that divide the depth of one tile
+  int split_k = 1;           ///< wgmma: blocks that divide the depth of one tile, and leave their sums in memory
+  bool box_results = false;  ///< wgmma: results leave shared memory as boxes, while the next tile is multiplied
+  int block_steps = 0;       ///< wgmma: steps of the depth whose sums are added to totals; 0: there are none
+  bool bounded = false;      ///< tiles and depth that masks of positions hide are skipped (analysis/product_bounds.h)
   bool streaming_loads = false;  ///< stream: what is read once bypasses the caches
   int micro_m = 0;               ///< CPU: rows of the micro-kernel, which is two vectors wide
 

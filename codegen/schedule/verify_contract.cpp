@@ -65,7 +65,7 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (schedule.turns && schedule.consumers < 2) return "warpgroups that take turns are several";
   if (schedule.lead < 0 || schedule.lead >= schedule.stages)
     return "the first warpgroup is ahead by less than the stages";
-  if (schedule.lead > 0 && (schedule.turns || schedule.consumers != 2 || schedule.parts > 1))
+  if (schedule.lead > 0 && (schedule.turns || schedule.consumers != 2 || schedule.parts * schedule.split_k > 1))
     return "of two warpgroups that share a tile one is ahead";
   const int rows = schedule.turns ? schedule.tile_m : schedule.tile_m / schedule.consumers;
   if (schedule.tile_m > 256 || rows < 64 || rows % 64 != 0 || (!schedule.turns && schedule.tile_m % rows != 0))
@@ -89,7 +89,19 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (schedule.parts < 1 || schedule.parts > kMostBlocksOfCluster) return "a tile's depth has one to eight parts";
   if (schedule.parts > 1 && (schedule.cluster > 1 || schedule.turns || !target.may.clusters))
     return "blocks of a cluster share a tile's depth, or what they read, and multiply together";
-  if (schedule.parts > 1 && schedule.products > 1) return "blocks of a cluster share the depth of one product";
+  if (schedule.split_k < 1 || schedule.split_k > kMostSplit) return "a tile's depth is split among up to 64 blocks";
+  if (schedule.split_k > 1 && (schedule.parts > 1 || schedule.cluster > 1 || schedule.turns || schedule.bounded))
+    return "blocks that split a tile's depth are in no cluster, and multiply together, to a depth that all tiles have";
+  if (schedule.split_k > 1 && !target.may.split_k) return "split_k is switched off";
+  if (schedule.split_k > target.multiprocessors) return "blocks that wait for each other run at once";
+  if (schedule.box_results) {
+    Reason why_not;
+    if (!target.may.box_results) return "box_results is switched off";
+    if (schedule.parts * schedule.split_k > 1)
+      return "sums of parts of the depth leave as their threads have added them";
+    if (!result_box(kernel, parts, why_not)) return why_not;
+  }
+  if (schedule.parts * schedule.split_k > 1 && schedule.products > 1) return "blocks share the depth of one product";
   if (schedule.parts > 1 &&
       4 * schedule.tile_m * schedule.tile_n > 128 * schedule.stages * (schedule.tile_m + schedule.tile_n))
     return "the sums of a tile exceed the memory of its stages";

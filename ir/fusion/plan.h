@@ -76,7 +76,7 @@ struct CostModel {
   double sector_bytes = 32;         ///< that a store moves to memory if none beside it comes soon; 0: caches wait
   double gigaslots_s = 29000;       ///< lane instructions per second, in 1e9
   double tensor_tflops = 700;       ///< 16-bit contraction
-  double depth_parts = 4;           ///< blocks that can divide the depth of one tile among them
+  double depth_parts = 64;          ///< blocks that can divide the depth of one tile among them
   double fed_elements_ns = 15.8;   ///< of a product's operand that threads of a multiprocessor compute on its way in, a
                                    ///< nanosecond; 0: threads bring all operands, as there are no boxes
   bool paired_products = true;     ///< whether kernels multiply the same rows by two matrices at once

@@ -20,6 +20,8 @@ constexpr double kStreamedDraw = 0.7;       // of a block's bandwidth that it re
 constexpr double kSplitLines = 1.3;         // times as long where parts begin off lines (512 x 128 x 42112, H100)
 constexpr double kKernels = 2;              // launches that a kernel more takes: it begins and ends with few blocks
 constexpr double kThreadsOfProcessor = 2048;
+constexpr double kMeetingUs = 1.5, kMeetingPartUs = 0.06;  // of blocks that add their sums in memory, of each of them
+constexpr double kNextParts = 1.25;                        // times as many, the next number of parts that is looked at
 
 // Microseconds of the tiles, each on a multiprocessor of its own as long as there are any.
 double tiles_us(const PlanOptions& options, double tiles, double depth, double tile_elements,
@@ -38,16 +40,20 @@ double divided_us(const PlanOptions& options, const ProductShape& problem, const
   const std::int64_t few = std::min(problem.m, problem.n), many = std::max(problem.m, problem.n);
   const bool streams = element.tensor_cores && few < (problem.in_boxes ? kLeastOfBoxes : kStreamedRows + 1);
   const auto depth = static_cast<double>(division.depth), parts = static_cast<double>(division.parts);
-  // Blocks of a cluster divide a tile's depth too, but wait for each other: batches are their own blocks.
-  const double in_kernel = streams || division.parts > 1 || !element.tensor_cores
-                               ? 1
-                               : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
+  // Blocks divide a tile's depth too, but wait for each other, and add up in one place what is in all of them.
+  const double most_in_kernel = streams || division.parts > 1 || !element.tensor_cores
+                                    ? 1
+                                    : std::max(1.0, std::min(cost.depth_parts, depth / kLeastDepth));
   const double processors = std::max(1.0, cost.threads / kThreadsOfProcessor);
   const auto bytes = [&](std::int64_t rows, double columns) {
     return static_cast<double>(rows) * columns * size_of(element.dtype);
   };
   const double read = bytes(few + many, depth * parts) / (cost.bandwidth_gb_s * 1e3);
-  const auto in_tiles = [&](std::int64_t most_few, std::int64_t most_many) {
+  const auto meeting = [&](double in_kernel) {
+    const double sums = 4 * in_kernel * static_cast<double>(problem.m * problem.n);
+    return in_kernel == 1 ? 0 : kMeetingUs + kMeetingPartUs * in_kernel + 2 * sums / (cost.l2_bandwidth_gb_s * 1e3);
+  };
+  const auto in_parts = [&](std::int64_t most_few, std::int64_t most_many, double in_kernel) {
     const std::int64_t tile_few = std::min(most_few, few), tile_many = std::min(most_many, many);
     const double tiles = std::ceil(static_cast<double>(few) / static_cast<double>(tile_few)) *
                          std::ceil(static_cast<double>(many) / static_cast<double>(tile_many)) * parts * in_kernel;
@@ -55,7 +61,13 @@ double divided_us(const PlanOptions& options, const ProductShape& problem, const
                          (cost.block_gb_s * (streams ? kStreamedDraw : 1) * 1e3);
     const double products =
         tiles_us(options, tiles, depth / in_kernel, static_cast<double>(tile_few * tile_many), element);
-    return std::max({products, std::ceil(tiles / processors) * drawn, read});
+    return std::max({products, std::ceil(tiles / processors) * drawn, read}) + meeting(in_kernel);
+  };
+  const auto in_tiles = [&](std::int64_t most_few, std::int64_t most_many) {
+    double least = in_parts(most_few, most_many, 1);
+    for (double divided = 2; divided <= most_in_kernel; divided = std::ceil(divided * kNextParts))
+      least = std::min(least, in_parts(most_few, most_many, divided));
+    return least;
   };
   const bool in_boxes = division.parts > 1 && problem.in_boxes && !streams;
   const bool splits_lines =

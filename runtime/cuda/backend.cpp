@@ -245,7 +245,7 @@ class CudaBackend final : public Backend {
       throw Error(ErrorKind::resource,
                   fmt::format("{} needs {} blocks at once; {} runs {} of them", entry, rule.together,
                               device_->info().name, resident),
-                  {}, "switch off grid_rows, or compile for this device");
+                  {}, "switch off grid_rows and split_k, or compile for this device");
     return function;
   }
 

@@ -33,7 +33,10 @@ ir::CostModel assumed_cost_model(const codegen::Target& target) {
   cost.f32_tflops *= codegen::may_split_f32(target) ? tensor : 0;
   cost.tensor_tflops *= tensor;
   cost.tensor_cores = codegen::tensor_cores(target);
-  cost.depth_parts = target.may.wgmma && target.may.clusters ? codegen::kDepthParts : 1;
+  cost.depth_parts = !target.may.wgmma     ? 1
+                     : target.may.split_k  ? codegen::kMostSplit
+                     : target.may.clusters ? codegen::kDepthParts
+                                           : 1;
   cost.paired_products = target.may.wgmma;
   cost.fed_elements_ns *= target.may.wgmma ? target.gigahertz / h100.gigahertz : 0;
   cost.tile_tests = target.may.wgmma && target.may.block_mask;

@@ -33,11 +33,24 @@ ContractSchedule product_of(const std::string& x, const std::string& a, const st
   return std::get<ContractSchedule>(kernel.schedule);
 }
 
-// Rows of 2000 bytes begin off lines of 128: boxes bring them at half the speed, and two blocks share what comes.
-TEST(ContractSchedules, BlocksShareRowsThatSplitCacheLines) {
-  EXPECT_EQ(product_of("[4096, 1000]", "x", "[4096, 1000]", "transpose(w)").cluster, 2);
-  EXPECT_EQ(product_of("[2048, 2040]", "x", "[2040, 2040]", "w").cluster, 2);
-  EXPECT_EQ(product_of("[2048, 2048]", "x", "[2048, 2048]", "w").cluster, 1);
+// No product gained by blocks that share what they read, but a tuner may find one that does.
+TEST(ContractSchedules, BlocksThatShareWhatTheyReadAreTheTuners) {
+  const Target target = test::cuda_target_for("sm_90a");
+  const ir::Plan plan = ir::make_plan(
+      ir::parse("graph g(x: bf16[4096, 1000], w: bf16[4096, 1000]) {\n  y = matmul(x, transpose(w))\n  return y\n}"));
+  const std::vector<Schedule> candidates =
+      candidate_schedules(test::scheduled_kernel(plan, 0, unspecialized(plan), target), target);
+  const auto shares = [](const Schedule& schedule) { return std::get<ContractSchedule>(schedule).cluster > 1; };
+  EXPECT_FALSE(shares(candidates.front()));
+  EXPECT_TRUE(std::any_of(candidates.begin(), candidates.end(), shares));
+}
+
+// 192 rows are three warpgroups': 192 x 14720 x 11392 took an H200 112 us so, and 132 by tiles of 256 rows. A depth is
+// split where there are few tiles, not where batches would be added up by a kernel of their own.
+TEST(ContractSchedules, TilesFitTheRowsAndTheMultiprocessors) {
+  EXPECT_EQ(product_of("[192, 11392]", "x", "[14720, 11392]", "transpose(w)").tile_m, 192);
+  EXPECT_GE(product_of("[290, 65536]", "x", "[768, 65536]", "transpose(w)").split_k, 8);
+  EXPECT_EQ(product_of("[4096, 4096]", "x", "[4096, 4096]", "w").split_k, 1);
 }
 
 TEST(ContractSchedules, RowsThatStreamsWouldLeaveMultiprocessorsWithoutGoToWarpgroups) {

@@ -46,6 +46,7 @@ constexpr const char* kLongRows = "x: f32[64, 1048576]) { y = softmax(x)";
 constexpr const char* kLogSumExp = "x: bf16[8192, 50304]) { y = reshape(logsumexp(x, axis=1), shape=[8192])";
 
 constexpr const char* kProduct = "x: f32[1024, 512], w: f32[512, 768]) { y = matmul(x, w)";
+constexpr const char* kDeep = "x: bf16[512, 65536], w: bf16[65536, 512]) { y = matmul(x, w)";
 
 struct Case {
   const char* feature;
@@ -77,8 +78,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"overlaps", true, kPool, " overlaps "}, Case{"hold_rows", true, kSoftmax, " keep=registers "},
         Case{"hold_rows", false, kSoftmax, " keep=buffer "}, Case{"late_stores", false, kSoftmax, " late_stores "},
         Case{"clusters", true, kLongSoftmax, " cluster="}, Case{"grid_rows", true, kLongRows, " grid="},
-        Case{"online", true, kLogSumExp, " online "}, Case{"moments", true, kVariance, " moments "},
-        Case{"split_f32", true, kProduct, " loop=mma_3xtf32 "}, Case{"online", false, kLogSumExp, " online "}),
+        Case{"split_k", true, kDeep, " split_k="}, Case{"online", true, kLogSumExp, " online "},
+        Case{"moments", true, kVariance, " moments "}, Case{"split_f32", true, kProduct, " loop=mma_3xtf32 "},
+        Case{"online", false, kLogSumExp, " online "}),
     [](const auto& each) { return std::string(each.param.feature) + (each.param.cuda ? "_cuda" : "_cpu"); });
 
 TEST(Features, OnlyWhatIsNamedIsSwitchedOff) {

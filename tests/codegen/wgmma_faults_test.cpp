@@ -189,5 +189,29 @@ TEST(WarpgroupFaults, BlocksOfAClusterThatDoNotWaitForEachOther) {
   parts.expect(kChanges, "wait_turn<threads>(1);", ";");
 }
 
+TEST(WarpgroupFaults, BoxesThatLeaveTooEarlyOrTooLate) {
+  const Sound leaves("tile_m=64 tile_n=128 consumers=1 stages=3 box_results");
+  leaves.expect("is not published", "publish_writes();\n    __syncwarp();", "__syncwarp();");
+  leaves.expect("a box", "publish_writes();\n    __syncwarp();", "publish_writes();");
+  leaves.expect("before it has left", "wait_boxes<1>();", ";");
+  leaves.expect("before it has left", "wait_boxes<1>();", "wait_boxes<2>();");
+  leaves.expect("while boxes are read from it", "if (Tiles::box_results && threadIdx.x % 32 == 0) wait_boxes<0>();",
+                ";");
+  leaves.expect(kWrong, "(pair ^ row / 2 % 4) * 16", "pair * 16");
+  const Sound odd("tile_m=128 tile_n=96 consumers=1 stages=3 box_results", 8, true);
+  odd.expect("before it has left", "wait_boxes<0>();  // the last", "wait_boxes<1>();  // the last");
+}
+
+TEST(WarpgroupFaults, BlocksThatReadSumsBeforeTheyAreThere) {
+  const Sound split("tile_m=128 tile_n=64 stages=4 split_k=3", 8, true);
+  const char* const meets =
+      "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), Tiles::split_k);";
+  split.expect(kWrong, meets, ";");
+  split.expect(kDeadlock, meets,
+               "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters), Tiles::split_k + 1);");
+  split.expect(kWrong, std::string(meets) + "\n  wait_turn<threads>(1);", meets);
+  split.expect(kWrong, std::string("wait_turn<threads>(1);  // all have stored theirs\n  ") + meets, meets);
+}
+
 }  // namespace
 }  // namespace tenon::test

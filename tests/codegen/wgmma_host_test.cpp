@@ -113,6 +113,35 @@ TEST(Warpgroups, DivideATilesDepthInAClusterOfUpToEight) {
   expect_product(c, "tile_m=64 tile_n=64 consumers=1 stages=4 parts=8");
 }
 
+// Each warp adds up some of the parts: more blocks than it has, and depths that leave some without a step.
+TEST(Warpgroups, SplitATilesDepthAmongBlocksThatMeetInMemory) {
+  MatmulCase c = any_size(8, 8);
+  c.name = "split_k", c.epilogue = true;
+  c.bindings = {{{"b", 1}, {"m", 104}, {"n", 72}, {"k", 712}},
+                {{"b", 2}, {"m", 136}, {"n", 200}, {"k", 64}},
+                {{"b", 1}, {"m", 8}, {"n", 8}, {"k", 0}}};
+  expect_product(c, "tile_m=64 tile_n=64 consumers=1 stages=4 split_k=2");
+  c.b_transposed = true;
+  expect_product(c, "tile_m=128 tile_n=96 stages=4 split_k=5 block_steps=1");
+  expect_product(c, "tile_m=64 tile_n=32 consumers=1 stages=4 split_k=11");
+  expect_product(c, "tile_m=128 tile_n=64 stages=4 feed_a=threads split_k=3");
+}
+
+// Results of 16 bits that leave as boxes: edges in the middle of one, batches, and no depth.
+TEST(Warpgroups, LetResultsLeaveAsBoxes) {
+  MatmulCase c = any_size(8, 8);
+  c.name = "box_results";
+  c.bindings = {{{"b", 1}, {"m", 336}, {"n", 200}, {"k", 72}},
+                {{"b", 2}, {"m", 104}, {"n", 72}, {"k", 328}},
+                {{"b", 1}, {"m", 8}, {"n", 8}, {"k", 0}}};
+  expect_product(c, "tile_m=64 tile_n=64 consumers=1 stages=3 box_results");
+  expect_product(c, "tile_m=128 tile_n=128 stages=3 lead=1 box_results");
+  expect_product(c, "tile_m=64 tile_n=128 turns stages=3 box_results");
+  c.b_transposed = true;
+  expect_product(c, "tile_m=128 tile_n=96 consumers=1 stages=3 box_results");
+  expect_product(c, "tile_m=64 tile_n=96 turns stages=4 feed_a=threads box_results");
+}
+
 TEST(Warpgroups, AddBlocksOfTheDepthToTotals) {
   MatmulCase c = any_size(8, 8);
   c.name = "blocks", c.out = DType::f32;

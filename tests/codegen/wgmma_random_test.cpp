@@ -92,6 +92,8 @@ ContractSchedule random_schedule(Draw& draw) {
   schedule.stages = draw.one_of({2, 3, 4, 4, 5, 8});
   schedule.cluster = draw.one_of({1, 2});
   schedule.parts = draw.one_of({1, 1, 1, 2, 3, 4, 8});
+  schedule.split_k = draw.one_of({1, 1, 1, 2, 3, 7});
+  schedule.box_results = draw.flip();
   schedule.block_steps = draw.one_of({0, 0, 0, 1, 2, 3});
   return schedule;
 }
@@ -112,15 +114,18 @@ std::optional<codegen::Schedule> legal_schedule(const Kernel& kernel, const code
 // What is counted of the schedules.
 std::string kind_of(const ContractSchedule& schedule) {
   const bool threads_a = schedule.feed_a == Feed::threads, threads_b = schedule.feed_b == Feed::threads;
-  return fmt::format("{}{}{}{}{}",
+  return fmt::format("{}{}{}{}{}{}",
                      threads_a && threads_b   ? "threads"
                      : threads_a || threads_b ? "boxes and threads"
                                               : "boxes",
                      schedule.turns      ? " turns"
                      : schedule.lead > 0 ? " lead"
                                          : "",
-                     schedule.cluster > 1 ? " cluster" : "", schedule.parts > 1 ? " parts" : "",
-                     schedule.block_steps > 0 ? " blocks" : "");
+                     schedule.cluster > 1 ? " cluster" : "",
+                     schedule.parts > 1     ? " parts"
+                     : schedule.split_k > 1 ? " split"
+                                            : "",
+                     schedule.block_steps > 0 ? " blocks" : "", schedule.box_results ? " out" : "");
 }
 
 std::uint64_t first_seed() {

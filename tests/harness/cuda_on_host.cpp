@@ -184,7 +184,9 @@ class HostKernel final : public runtime::LoadedKernel {
   void run(std::int64_t blocks, std::int64_t finish_blocks, const Arguments& arguments, std::uint64_t seed) const {
     static std::mutex one_at_a_time;  // blocks meet at a global barrier
     const std::lock_guard lock(one_at_a_time);
-    run(source_.entry, blocks, source_.launch.block, as_one(source_.launch), arguments, seed);
+    const bool all = hopper_ && source_.launch.together > 1;  // meet in memory, wherever they are
+    const int together = all ? static_cast<int>(blocks) : as_one(source_.launch);
+    run(source_.entry, blocks, source_.launch.block, together, arguments, seed);
     if (!source_.finish_entry.empty())
       run(source_.finish_entry, finish_blocks, source_.finish.block, 1, arguments, seed);
     if (const int line = *symbol<const int*>("misaligned_line"); line != 0)
@@ -196,7 +198,7 @@ class HostKernel final : public runtime::LoadedKernel {
   void run(const std::string& entry, std::int64_t blocks, int threads, int cluster, const Arguments& arguments,
            std::uint64_t seed) const {
     const auto body = symbol<ThreadBody>("host_" + entry);
-    for (std::int64_t block = blocks - cluster; block >= 0; block -= cluster)  // a GPU promises no order
+    for (std::int64_t block = blocks - cluster; block >= 0 && cluster > 0; block -= cluster)  // a GPU promises no order
       if (hopper_) {
         run_cluster(
             {.first_block = static_cast<unsigned>(block),
@@ -286,7 +288,7 @@ void CudaOnHost::run(const std::vector<void*>& pointers, const Bindings& binding
   for (const codegen::TensorMap& map : source.launch.tensor_maps) maps.push_back(encode_on_host(map, bindings));
   arguments.take(maps);
   std::vector<std::byte> scratch(static_cast<std::size_t>(source.scratch_bytes.evaluate(bindings)), std::byte{0x7f});
-  if (!source.finish_entry.empty()) arguments.pointers.push_back(scratch.data());
+  if (!source.scratch_bytes.is(0)) arguments.pointers.push_back(scratch.data());
   std::vector<std::uint64_t> zeroed(static_cast<std::size_t>(source.zeroed_bytes.evaluate(bindings)) / 8);
   if (!zeroed.empty()) arguments.pointers.push_back(zeroed.data());
   std::int64_t blocks = source.launch.grid_x.evaluate(bindings);

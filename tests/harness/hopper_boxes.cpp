@@ -84,11 +84,15 @@ unsigned box_bytes(const void* bytes) {
   return static_cast<unsigned>(elements);
 }
 
-void write_box(SharedMemory& memory, unsigned address, const void* bytes, const std::array<int, 4>& at) {
-  const Map map = map_of(bytes);
-  const unsigned size = box_bytes(bytes), element = static_cast<unsigned>(map.element_bytes);
-  for (unsigned i = 0; i * element < size; ++i) {
-    const std::byte* from = map.base;
+namespace {
+
+// Calls visit(place in shared memory, place in the tensor, whether it is there) for each element of a box.
+template <class Visit>
+void each_element(const Map& map, unsigned address, const std::array<int, 4>& at, Visit visit) {
+  int count = 1;
+  for (int i = 0; i < map.rank; ++i) count *= map.box[i];
+  for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+    const std::byte* there = map.base;
     bool inside = true;
     unsigned rest = i;
     for (int d = 0; d < map.rank; ++d) {
@@ -96,16 +100,41 @@ void write_box(SharedMemory& memory, unsigned address, const void* bytes, const 
       const std::int64_t x = at[static_cast<std::size_t>(d)] + static_cast<std::int64_t>(rest % extent);
       rest /= extent;
       inside = inside && x >= 0 && x < map.extents[d];
-      from += x * map.strides[d];
+      there += x * map.strides[d];
     }
-    const unsigned straight = address + i * element;
-    const unsigned place = straight ^ (straight >> 7 & (static_cast<unsigned>(map.swizzle_bytes) / 16 - 1)) << 4;
-    if (inside) {
-      std::memcpy(memory.at(place), from, element);
-    } else {
-      std::memset(memory.at(place), 0, element);
-    }
+    const unsigned straight = address + i * static_cast<unsigned>(map.element_bytes);
+    visit(straight ^ (straight >> 7 & (static_cast<unsigned>(map.swizzle_bytes) / 16 - 1)) << 4, there, inside);
   }
+}
+
+}  // namespace
+
+void write_box(SharedMemory& memory, unsigned address, const void* bytes, const std::array<int, 4>& at) {
+  const Map map = map_of(bytes);
+  const auto size = static_cast<std::size_t>(map.element_bytes);
+  each_element(map, address, at, [&](unsigned place, const std::byte* from, bool inside) {
+    if (inside) {
+      std::memcpy(memory.at(place), from, size);
+    } else {
+      std::memset(memory.at(place), 0, size);
+    }
+  });
+}
+
+std::string read_box(SharedMemory& memory, unsigned address, const void* bytes, const std::array<int, 4>& at,
+                     std::uint32_t asked) {
+  const Map map = map_of(bytes);
+  std::string why_not;
+  each_element(map, address, at, [&](unsigned place, const std::byte* to, bool inside) {
+    if (!inside || !why_not.empty()) return;
+    if (!memory.readable(place)) {
+      why_not = "a box that leaves: " + memory.why_unreadable(place);
+    } else if (memory.written_after(place, asked)) {
+      why_not = fmt::format("a box at {} is written before it has left", address);
+    }
+    std::memcpy(const_cast<std::byte*>(to), memory.at(place), static_cast<std::size_t>(map.element_bytes));
+  });
+  return why_not;
 }
 
 }  // namespace tenon::test

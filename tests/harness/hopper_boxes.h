@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
 #include "ir/interpret/interpret.h"
 #include "runtime/backend.h"
@@ -21,5 +23,9 @@ unsigned box_bytes(const void* map);
 
 /// Writes a box to `address`: zeros for what lies outside the tensor, and 16-byte pieces of lines in changed places.
 void write_box(SharedMemory& memory, unsigned address, const void* map, const std::array<int, 4>& at);
+
+/// The way back, of a box that was asked for at `asked` (SharedMemory::clock). Why it may not be read, or nothing.
+std::string read_box(SharedMemory& memory, unsigned address, const void* map, const std::array<int, 4>& at,
+                     std::uint32_t asked);
 
 }  // namespace tenon::test

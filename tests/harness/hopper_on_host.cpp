@@ -72,6 +72,16 @@ struct Box {
   std::array<int, 4> at;
 };
 
+// A box under way from one block, which a thread has asked for.
+struct BoxOut {
+  int rank, group;
+  std::size_t thread;
+  unsigned address;
+  std::uint32_t asked;
+  std::array<std::byte, 128> map;
+  std::array<int, 4> at;
+};
+
 // A copy of a thread (cp.async).
 struct Copy {
   unsigned address;
@@ -85,6 +95,7 @@ class Cluster final : public Hopper {
       : launch_(launch),
         fibers_(launch.cluster * launch.threads, launch.seed),
         why_(static_cast<std::size_t>(launch.cluster * launch.threads)),
+        groups_out_(why_.size()),
         copies_(why_.size()),
         fresh_barriers_(why_.size()) {
     for (int i = 0; i < launch.cluster; ++i) blocks_.emplace_back(launch);
@@ -113,6 +124,9 @@ class Cluster final : public Hopper {
 
   unsigned rank() override { return static_cast<unsigned>(fibers_.current() / launch_.threads); }
   void join_cluster() override { meet(all_, launch_.cluster * launch_.threads, {"at the barrier of the cluster"}); }
+  void meet_in_memory(const void* counters, unsigned blocks) override {
+    meet(in_memory_[counters], static_cast<int>(blocks), {"for the blocks of its tile"});
+  }
   void load_of_block(float* x, const void* place, unsigned rank) override {
     std::memcpy(x, block_of(rank).memory.at(shared_address(place)), 4 * sizeof(float));
   }
@@ -181,6 +195,29 @@ class Cluster final : public Hopper {
       if (!block_of(rank).memory.contains(box.address, box_bytes(map))) fail("a box exceeds the block's memory");
       check(block_of(rank).memory.begin_copy(box.address, box_bytes(map)));
       boxes_.push_back(box);
+    }
+  }
+  void copy_box_out(const void* map, const void* from, int x, int y, int z, int w) override {
+    BoxOut box{static_cast<int>(rank()),
+               groups_out_[index()],
+               index(),
+               shared_address(from),
+               block().memory.clock(),
+               {},
+               {x, y, z, w}};
+    std::memcpy(box.map.data(), map, box.map.size());
+    if (box.address % 128 != 0) fail("a box begins at a multiple of 128 bytes");
+    if (!block().memory.contains(box.address, box_bytes(map))) fail("a box exceeds the block's memory");
+    boxes_out_.push_back(box);
+  }
+  void commit_boxes() override { ++groups_out_[index()]; }
+  void wait_boxes(int pending) override {
+    const auto under_way = [&](const BoxOut& box) {
+      return box.thread == index() && box.group < groups_out_[index()] - pending;
+    };
+    while (std::any_of(boxes_out_.begin(), boxes_out_.end(), under_way)) {
+      waiting_for_boxes_.push_back(fibers_.current());
+      wait({"for boxes that leave"});
     }
   }
   void copy_async(void* to, const void* from, int bytes, int available) override {
@@ -321,6 +358,8 @@ class Cluster final : public Hopper {
     const int ended = static_cast<int>(rank());
     if (std::any_of(boxes_.begin(), boxes_.end(), [&](const Box& box) { return box.rank == ended; }))
       fail("a block ends while boxes are under way to it");
+    if (std::any_of(boxes_out_.begin(), boxes_out_.end(), [&](const BoxOut& box) { return box.rank == ended; }))
+      fail("a block ends while boxes are read from it");
   }
 
   // One of the things that have been asked for, now that all threads wait.
@@ -329,13 +368,15 @@ class Cluster final : public Hopper {
     for (Block& block : blocks_)
       for (std::size_t i = 0; i < block.products.size(); ++i)
         if (block.products[i].has_next()) ready.emplace_back(&block, i);
-    const std::size_t count = boxes_.size() + ready.size();
+    const std::size_t count = boxes_.size() + boxes_out_.size() + ready.size();
     if (count == 0) return false;
     const std::size_t which = fibers_.random()() % count;
     if (which < boxes_.size()) {
       land(which);
+    } else if (which < boxes_.size() + boxes_out_.size()) {
+      leave(which - boxes_.size());
     } else {
-      const auto [block, group] = ready[which - boxes_.size()];
+      const auto [block, group] = ready[which - boxes_.size() - boxes_out_.size()];
       if (const std::string why = block->products[group].run_next(); !why.empty()) throw std::runtime_error(why);
       wake(block->waiting_for_products[group]);
     }
@@ -351,6 +392,15 @@ class Cluster final : public Hopper {
     Barrier& barrier = block.barriers.at(box.barrier);
     barrier.bytes -= bytes;
     complete(barrier);
+  }
+
+  void leave(std::size_t which) {
+    const BoxOut box = boxes_out_[which];
+    boxes_out_.erase(boxes_out_.begin() + static_cast<std::ptrdiff_t>(which));
+    Block& block = blocks_[static_cast<std::size_t>(box.rank)];
+    const std::string why = read_box(block.memory, box.address, box.map.data(), box.at, box.asked);
+    if (!why.empty()) throw std::runtime_error(why);
+    wake(waiting_for_boxes_);
   }
 
   // Where each thread waits; neighbours that wait for the same are told of together.
@@ -379,8 +429,12 @@ class Cluster final : public Hopper {
   Fibers fibers_;
   std::deque<Block> blocks_;
   Meeting all_;
-  std::vector<Box> boxes_;                             // under way
+  std::map<const void*, Meeting> in_memory_;  // by counters
+  std::vector<Box> boxes_;                    // under way
+  std::vector<BoxOut> boxes_out_;
+  std::vector<int> waiting_for_boxes_;                 // to leave
   std::vector<Why> why_;                               // by thread of the cluster
+  std::vector<int> groups_out_;                        // that each thread has committed
   std::vector<std::deque<std::vector<Copy>>> copies_;  // in groups; the last is not committed
   std::vector<std::vector<unsigned>> fresh_barriers_;  // that are not published
 };

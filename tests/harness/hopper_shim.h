@@ -11,6 +11,7 @@ struct Hopper {
 
   virtual unsigned rank() = 0;  ///< of the block in its cluster
   virtual void join_cluster() = 0;
+  virtual void meet_in_memory(const void* counters, unsigned blocks) = 0;      ///< a thread of each of so many
   virtual void load_of_block(float* x, const void* place, unsigned rank) = 0;  ///< four
   virtual void wait_turn(int number, int threads) = 0;
   virtual void give_turn(int number, int threads) = 0;
@@ -26,6 +27,9 @@ struct Hopper {
   /// To each block that `blocks` has a bit for.
   virtual void copy_box(void* to, const void* map, unsigned long long* barrier, unsigned blocks, int rank, int x, int y,
                         int z, int w) = 0;
+  virtual void copy_box_out(const void* map, const void* from, int x, int y, int z, int w) = 0;
+  virtual void commit_boxes() = 0;
+  virtual void wait_boxes(int pending) = 0;
   virtual void copy_async(void* to, const void* from, int bytes, int available) = 0;
   virtual void commit_copies() = 0;
   virtual void wait_copies(int pending) = 0;

@@ -45,6 +45,8 @@ void replace_hopper_instructions(std::string& text) {
   replace_asm(text, "fence.mbarrier_init", {"hopper->publish_barriers();"});
   replace_asm(text, "mov.u32 %0, %%cluster_ctarank", {"rank = hopper->rank();"});
   replace_asm(text, "barrier.cluster.arrive", {"hopper->join_cluster();"});
+  replace_asm(text, "red.release.gpu.global.add.u32", {"hopper->meet_in_memory(counters, blocks);"});
+  replace_asm(text, "ld.acquire.gpu.global.u32", {"arrived = blocks;"});
   replace_asm(text, "mbarrier.arrive.shared::cta.b64", {"hopper->arrive(barrier, hopper->rank());"});
   replace_asm(text, "{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; mbarrier.arrive",
               {"hopper->arrive(barrier, rank);"});
@@ -62,6 +64,11 @@ void replace_hopper_instructions(std::string& text) {
     replace_asm(text, opcode + "shared::cluster.global.mbarrier::complete_tx::bytes.multicast",
                 {fmt::format("hopper->copy_box(to, &map, place, blocks, -1, {});", coordinates[i])});
   }
+  for (int i = 0; i < 3; ++i)
+    replace_asm(text, fmt::format("cp.async.bulk.tensor.{}d.global.shared::cta", i + 2),
+                {fmt::format("hopper->copy_box_out(&map, from, {});", coordinates[i])});
+  replace_asm(text, "cp.async.bulk.commit_group", {"hopper->commit_boxes();"});
+  replace_asm(text, "cp.async.bulk.wait_group.read", {"hopper->wait_boxes(pending);"});
   replace(text, "#if __CUDA_ARCH__ >= 800\n  const int available", "#if 1\n  const int available");
   replace(text, "#if __CUDA_ARCH__ >= 800\n  asm volatile(\"cp.async.commit",
           "#if 1\n  asm volatile(\"cp.async.commit");

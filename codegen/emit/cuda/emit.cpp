@@ -63,14 +63,15 @@ std::string with_prelude(const std::string& text) {
 }
 
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident,
-              const Dim& zeroed_bytes) {
+              const Meeting& meeting) {
   launch.dependent = target.may.dependent_launch && launch.together == 1;
   launch.constant_inputs = takes_inputs_for_constant(kernel);
   Source source{{}, kernel.name, launch, kernel.dims};
   source.body = body_text(kernel, body);
   source.resident = resident;
-  source.zeroed_bytes = zeroed_bytes;
-  const std::string list = parameters(kernel, false, !zeroed_bytes.is(0));
+  source.scratch_bytes = meeting.scratch_bytes;
+  source.zeroed_bytes = meeting.zeroed_bytes;
+  const std::string list = parameters(kernel, !meeting.scratch_bytes.is(0), !meeting.zeroed_bytes.is(0));
   source.text =
       with_prelude(function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch), source.body));
   return source;

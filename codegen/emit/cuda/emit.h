@@ -27,12 +27,17 @@ struct Finisher {
   Dim scratch_bytes = 0;
 };
 
+/// Memory that blocks which run at once meet in (Source::scratch_bytes, zeroed_bytes).
+struct Meeting {
+  Dim scratch_bytes = 0, zeroed_bytes = 0;
+};
+
 constexpr int kAllRegisters = 1;  ///< as `resident`: a block may use all registers that it can have
 
 /// `body` (at depth 1) as a kernel of `threads` threads a block: prelude, signature, dimensions, body.
 /// `resident`: blocks for which an SM must have registers; 0: the compiler's choice.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target, int resident = 0,
-              const Dim& zeroed_bytes = 0);
+              const Meeting& meeting = {});
 /// The same with a second function.
 Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const Target& target,
               const Finisher& finisher, int resident = 0);

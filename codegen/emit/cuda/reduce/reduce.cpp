@@ -78,7 +78,7 @@ Source ReduceEmitter::emit() {
     launch.shared_bytes =
         std::max(launch.shared_bytes, static_cast<int>(bytes_for_at_most(target_, schedule_.occupancy.most)));
   return finish(whole_, out_, launch, target_, schedule_.occupancy.least,
-                grid > 1 ? Dim(meeting_bytes(rows_, target_)) : Dim(0));
+                {.zeroed_bytes = grid > 1 ? Dim(meeting_bytes(rows_, target_)) : Dim(0)});
 }
 
 Points ReduceEmitter::points_of(const Sweep& sweep, const std::vector<InstrId>& held) const {

@@ -63,6 +63,24 @@ std::string epilogue_parameters(const Kernel& kernel, const ContractParts& parts
   return text;
 }
 
+// "struct loads { … };" and "const auto get = [&](int m, int n) { … };": what the epilogue reads ahead of its sums.
+void emit_loads(Writer& out, const Kernel& kernel, const Region& read, const Lanes& lanes, const std::string& place) {
+  const Names names = names_of(kernel);
+  const Lanes one{.axis = lanes.axis, .vector = 1};
+  const auto single = [&](InstrId id) { return !varies(lanes, kernel.instr(id).depends); };
+  out.open("struct loads {");
+  for (const InstrId id : read)
+    out.line(fmt::format("{} x{};",
+                         pack_type(stored_dtype(kernel, kernel.instr(id).access), single(id) ? 1 : lanes.vector), id));
+  out.close("};");
+  out.open(fmt::format("const auto get = [&]({}) {{", place));
+  out.line("loads loaded;");
+  for (const InstrId id : read)
+    emit_load_into(out, kernel, id, single(id) ? one : lanes, names, {}, fmt::format("loaded.x{}", id));
+  out.line("return loaded;");
+  out.close("};");
+}
+
 Points epilogue(const Kernel& kernel, const ContractParts& parts, int vector) {
   Points points{.lanes = {.axis = parts.n, .vector = vector},
                 .instrs = products_of(parts),
@@ -89,23 +107,12 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
 void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element) {
   const Names names = names_of(kernel);
   const int vector = epilogue_vector(kernel, parts.n, 8);
-  const Lanes lanes{.axis = parts.n, .vector = vector}, one{.axis = parts.n, .vector = 1};
+  const Lanes lanes{.axis = parts.n, .vector = vector};
   const ReadAhead ahead = read_ahead(kernel, parts, lanes);
   const std::string type = index_type(kernel);
   const std::string place = fmt::format("{0} {1}, {0} {2}", type, names.axes[static_cast<std::size_t>(parts.m)],
                                         names.axes[static_cast<std::size_t>(parts.n)]);
-  const auto single = [&](InstrId id) { return !varies(lanes, kernel.instr(id).depends); };
-  out.open("struct loads {");
-  for (const InstrId id : ahead.loads)
-    out.line(
-        fmt::format("{} x{};", pack_type(stored_dtype(kernel, kernel.instr(id).access), single(id) ? 1 : vector), id));
-  out.close("};");
-  out.open(fmt::format("const auto get = [&]({}) {{", place));
-  out.line("loads loaded;");
-  for (const InstrId id : ahead.loads)
-    emit_load_into(out, kernel, id, single(id) ? one : lanes, names, {}, fmt::format("loaded.x{}", id));
-  out.line("return loaded;");
-  out.close("};");
+  emit_loads(out, kernel, ahead.loads, lanes, place);
   out.open(fmt::format("const auto touch = [&]({}) {{", place));
   for (const InstrId id : ahead.touched)
     out.line(fmt::format("touch_line({});", address(kernel, kernel.instr(id).access, names)));
@@ -117,6 +124,43 @@ void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& p
   points.registers.held.insert(points.registers.held.end(), ahead.loads.begin(), ahead.loads.end());
   emit_points(out, kernel, points);
   out.close("});");
+}
+
+void emit_result_boxes(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element,
+                       const BoxAccess& box, std::size_t map) {
+  constexpr int kVector = 2;  // neighbouring sums of a thread
+  const Names names = names_of(kernel);
+  const std::string type = index_type(kernel);
+  const std::string& m = names.axes[static_cast<std::size_t>(parts.m)];
+  const std::string& n = names.axes[static_cast<std::size_t>(parts.n)];
+  const std::string stored = storage_type(stored_dtype(kernel, kernel.stores.front().access));
+  const Region of_columns = read_ahead(kernel, parts, {.axis = parts.n, .vector = kVector}).loads;
+  emit_loads(out, kernel, of_columns, {.axis = parts.n, .vector = kVector}, fmt::format("{} {}", type, n));
+  out.open(fmt::format("const auto take = [&]({}, const loads& loaded) {{",
+                       epilogue_parameters(kernel, parts, element, kVector)));
+  for (const InstrId id : of_columns) out.line(fmt::format("const auto& x{0} = loaded.x{0};", id));
+  out.line(fmt::format("kept<pack<{}, {}>> u0;", stored, kVector));
+  out.line("constexpr int row = 0, column = 0;");
+  Points points = epilogue(kernel, parts, kVector);
+  points.registers.held.insert(points.registers.held.end(), of_columns.begin(), of_columns.end());
+  points.shared.stores = points.stores;
+  emit_points(out, kernel, points);
+  out.line("return u0.value;");
+  out.close("};");
+  out.open(fmt::format("const auto leave = [&](const void* from, {} {}, {} {}) {{", type, m, type, n));
+  std::string call = fmt::format("copy_box_out(map{}, from", map);
+  for (const std::vector<int>& axes : box.axes) call += ", " + box_coordinate(kernel, axes);
+  out.line(call + ");");
+  out.close("};");
+  out.line(fmt::format("const auto out = make_result_boxes<{}>(get, take, leave);", stored));
+}
+
+TensorMap result_map(const Kernel& kernel, const BoxAccess& access) {
+  constexpr int kLineBytes = 64, kRows = 16;
+  TensorMap map = tensor_map(kernel, access, kRows);
+  map.box[0] = kLineBytes / static_cast<int>(size_of(map.dtype));
+  map.swizzle_bytes = kLineBytes;
+  return map;
 }
 
 std::string box_coordinate(const Kernel& kernel, const std::vector<int>& axes) {

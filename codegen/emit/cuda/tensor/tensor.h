@@ -48,11 +48,18 @@ void emit_result(Writer& out, const Kernel& kernel, const ContractParts& parts, 
 /// The same as make_result_ahead, with what the epilogue reads apart from it.
 void emit_result_ahead(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element);
 
+/// The same as make_result_boxes: the one result as boxes of tensor map number `map`.
+void emit_result_boxes(Writer& out, const Kernel& kernel, const ContractParts& parts, TileElement element,
+                       const BoxAccess& box, std::size_t map);
+
 /// "(int)b0", or "(int)(b0 * 8 + b1)": where the dimension's axes are.
 std::string box_coordinate(const Kernel& kernel, const std::vector<int>& axes);
 
 /// Boxes of `lines` lines of 128 bytes along the access's contiguous axis.
 TensorMap tensor_map(const Kernel& kernel, const BoxAccess& access, int lines);
+
+/// Boxes of 16 rows of 64 bytes, as results of warps leave.
+TensorMap result_map(const Kernel& kernel, const BoxAccess& access);
 
 /// A contraction, or an attention, whose main loop is wgmma.
 Source emit_contract_wgmma(const Kernel& kernel, const Target& target);

@@ -142,29 +142,45 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
                      .across_b = !along_depth_b});
   out.open("const auto with_result = [&](u32 batch, const auto& use) {");
   decode_batch(out, kernel, parts.batch, "batch");
-  emit_result_ahead(out, kernel, parts, element);
+  if (schedule.box_results) {
+    std::string why_not;
+    const auto box = result_box(kernel, parts, why_not);
+    TENON_CHECK(box, why_not);
+    emit_result_boxes(out, kernel, parts, element, *box, launch.tensor_maps.size());
+    launch.tensor_maps.push_back(result_map(kernel, *box));
+  } else {
+    emit_result_ahead(out, kernel, parts, element);
+  }
   out.line("use(out);");
   out.close("};");
   const int lag = !asynchronous ? 0 : schedule.producers == 2 ? 1 : 2;
-  out.line(fmt::format("using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
-                       storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers,
-                       schedule.turns, schedule.lead, schedule.producers, schedule.stages, schedule.cluster,
-                       schedule.parts, schedule.products, schedule.block_steps, along_depth_a, along_depth_b,
-                       schedule.feed_a == Feed::boxes, schedule.feed_b == Feed::boxes, lag));
+  out.line(fmt::format(
+      "using tiles = wgmma_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}>;",
+      storage_type(element.dtype), schedule.tile_m, schedule.tile_n, schedule.consumers, schedule.turns, schedule.lead,
+      schedule.producers, schedule.stages, schedule.cluster, schedule.parts, schedule.split_k, schedule.box_results,
+      schedule.products, schedule.block_steps, along_depth_a, along_depth_b, schedule.feed_a == Feed::boxes,
+      schedule.feed_b == Feed::boxes, lag));
   if (schedule.bounded) emit_bounds(out, kernel, parts, schedule.tile_m * schedule.cluster, columns);
-  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, {}{}, load_b, multiply, with_result, {}, {}, {}, {});",
+  const bool split = schedule.split_k > 1;
+  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, {}{}, load_b, multiply, with_result, {}, {}, {}, {}{});",
                        schedule.bounded ? "_bounded" : "", index_type(kernel),
                        schedule.bounded ? "" : "blockIdx.x, gridDim.x, ", both_fed ? "load_both" : "load_a",
                        dim_text(batches, names), dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
-                       schedule.bounded ? "bounds" : dim_text(extent(parts.k), names)));
+                       schedule.bounded ? "bounds" : dim_text(extent(parts.k), names),
+                       split ? ", split_tiles{scratch, zeroed}" : ""));
 
-  launch.grid_x = batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) *
-                  Dim(schedule.cluster * schedule.parts) * blocks_of(extent(parts.n), columns);
+  constexpr std::int64_t kCounters = 128;  // bytes: a line for each tile
+  const Dim tiles =
+      batches * blocks_of(extent(parts.m), schedule.tile_m * schedule.cluster) * blocks_of(extent(parts.n), columns);
+  launch.grid_x = tiles * Dim(schedule.cluster * schedule.parts * schedule.split_k);
+  launch.together = schedule.split_k;
   launch.resident = schedule.parts == 1;
   launch.block = 128 * (schedule.consumers + schedule.producers);
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule));
   launch.cluster = schedule.cluster * schedule.parts;
-  return finish(kernel, out, launch, target, kAllRegisters);
+  const Dim sums = tiles * Dim(std::int64_t{4} * schedule.split_k * schedule.tile_m * schedule.tile_n);
+  return finish(kernel, out, launch, target, kAllRegisters,
+                split ? Meeting{.scratch_bytes = sums, .zeroed_bytes = tiles * Dim(kCounters)} : Meeting{});
 }
 
 }  // namespace tenon::codegen::cuda
