@@ -42,8 +42,8 @@ struct WarpgroupTile {
 // A warpgroup multiplies 64 rows at once: few columns leave it waiting for shared memory. Fitted, with the constants of
 // cost below, to some 1,700 times of an H200: every candidate of products drawn at random (bench/first_choice.py), and
 // of the linear layers of GPT-2, squares and batches; what sums and lines cost, to every candidate of 94 products on an
-// H100 (bench/results/random-2026-11-27-h100.md); what meetings in memory cost, and the sixth tile, to those of 54 on
-// an H200 (bench/results/matmul-log.md).
+// H100 (bench/results/random-2026-11-27-h100.md); what meetings in memory, three warpgroups and memory cost, to those
+// of 87 on an H200 (bench/results/products-2026-11-29-h200.md).
 constexpr std::array kWarpgroupTiles{
     WarpgroupTile{128, 256, 2, false, 0.934, 0.885}, WarpgroupTile{256, 128, 2, false, 0.930, 0.789},
     WarpgroupTile{128, 128, 2, true, 0.803, 0.738},  WarpgroupTile{64, 256, 2, true, 0.778, 0.740},
