@@ -98,9 +98,12 @@ std::optional<BoxAccess> result_box(const Kernel& kernel, const ContractParts& p
   const Access& access = kernel.stores.front().access;
   if (element_bytes(kernel, access) != 2) return refuse("boxes take results of 16 bits");
   // The epilogue's text stands for every column of a tile, two sums at a time, and no operand waits at each point.
-  constexpr std::size_t kShort = 6;  // instructions
+  constexpr int kShort = 6;  // issue slots
   const std::uint64_t row = 1ull << parts.m, column = 1ull << parts.n;
-  if (parts.epilogue.size() > kShort || parts.second) return refuse("an epilogue is short where boxes take results");
+  int slots = 0;
+  for (const InstrId id : parts.epilogue)
+    if (kernel.instr(id).kind == InstrKind::map) slots += ir::info(kernel.instr(id).op).cost;
+  if (slots > kShort || parts.second) return refuse("an epilogue is short where boxes take results");
   for (const InstrId id : parts.epilogue) {
     const Instr& instr = kernel.instr(id);
     if (instr.kind != InstrKind::load || (instr.depends & (row | column)) == 0) continue;

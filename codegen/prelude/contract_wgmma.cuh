@@ -266,6 +266,18 @@ __device__ __forceinline__ void hand_out_boxes(float (&sum)[columns / 2], unsign
   }
 }
 
+//@ leave_sums
+// The sums of the `threads` of a block as they have them, in four neighbours of a thread each.
+template <int threads, int blocks, int count>
+__device__ __forceinline__ void leave_sums(float* to, float (&sum)[blocks][count]) {
+#pragma unroll
+  for (int block = 0; block < blocks; ++block)
+#pragma unroll
+    for (int i = 0; i < count; i += 4)
+      store<4, 4>(to + ((block * (count / 4) + i / 4) * threads + threadIdx.x) * 4,
+                  pack<float, 4>{sum[block][i], sum[block][i + 1], sum[block][i + 2], sum[block][i + 3]});
+}
+
 //@ hand_out_parts
 // The same where the blocks of a cluster have the sums of parts of the depth: each adds up those of all of them, in their
 // order, for some of the columns. `left`: shared memory for the sums of a block, which nothing else needs any more.
@@ -276,12 +288,7 @@ __device__ __forceinline__ void hand_out_parts(float (&sum)[Tiles::blocks][Tiles
   constexpr int turn = 32, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
   const u32 rank = cluster_rank();
   wait_turn<threads>(1);  // all have read the last tiles
-#pragma unroll
-  for (int block = 0; block < Tiles::blocks; ++block)
-#pragma unroll
-    for (int i = 0; i < Tiles::tile_n / 2; i += 4)
-      store<4, 4>(reinterpret_cast<float*>(left) + ((block * (Tiles::tile_n / 8) + i / 4) * threads + threadIdx.x) * 4,
-                  pack<float, 4>{sum[block][i], sum[block][i + 1], sum[block][i + 2], sum[block][i + 3]});
+  leave_sums<threads>(reinterpret_cast<float*>(left), sum);
   join_cluster();
 #pragma unroll 1
   for (int at = 0; at < Tiles::blocks * turns; ++at) {
@@ -320,13 +327,8 @@ __device__ __forceinline__ void hand_out_split(float (&sum)[Tiles::blocks][Tiles
   constexpr int turn = 32, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
   constexpr int together = Tiles::split_k < 4 ? Tiles::split_k : 4;  // parts under way
   constexpr i64 part_size = Tiles::tile_m * Tiles::tile_n;
-  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (Tiles::split_k * part_size) + threadIdx.x * 4;
-#pragma unroll
-  for (int block = 0; block < Tiles::blocks; ++block)
-#pragma unroll
-    for (int i = 0; i < Tiles::tile_n / 2; i += 4)
-      store<4, 4>(all_parts + rank * part_size + (block * (Tiles::tile_n / 8) + i / 4) * threads * 4,
-                  pack<float, 4>{sum[block][i], sum[block][i + 1], sum[block][i + 2], sum[block][i + 3]});
+  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (Tiles::split_k * part_size);
+  leave_sums<threads>(all_parts + rank * part_size, sum);
   wait_turn<threads>(1);  // all have stored theirs
   if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), Tiles::split_k);
   wait_turn<threads>(1);
@@ -341,7 +343,7 @@ __device__ __forceinline__ void hand_out_split(float (&sum)[Tiles::blocks][Tiles
       for (int i = 0; i < together * (turn / 8); ++i) {
         const int part = min(first + i / (turn / 8), Tiles::split_k - 1), piece = i % (turn / 8);
         its[i / (turn / 8)][piece] =
-            load_now<4, 4>(all_parts + part * part_size + (at * (turn / 8) + piece) * threads * 4);
+            load_now<4, 4>(all_parts + part * part_size + ((at * (turn / 8) + piece) * threads + threadIdx.x) * 4);
       }
 #pragma unroll
       for (int i = 0; i < together * (turn / 8); ++i) {

@@ -50,7 +50,7 @@ constexpr std::array kWarpgroupTiles{
     WarpgroupTile{128, 192, 2, true, 0.808, 0.755},  WarpgroupTile{128, 192, 2, false, 0.926, 0.799},
     WarpgroupTile{128, 128, 2, false, 0.906, 0.753}, WarpgroupTile{64, 128, 1, false, 0.775, 0.626},
     WarpgroupTile{128, 64, 2, false, 0.550, 0.480},  WarpgroupTile{64, 64, 1, false, 0.560, 0.488},
-    WarpgroupTile{192, 128, 3, false, 0.842, 0.749}, WarpgroupTile{192, 192, 3, false, 0.899, 0.794}};
+    WarpgroupTile{192, 128, 3, false, 0.842, 0.749}};
 constexpr std::int64_t kBeyondCaches = 128 << 20;      // bytes of operands: more than twice an H200's L2
 constexpr double kLineOfMemory = 9, kLineOfBlock = 4;  // clocks of a multiprocessor: where all read, and of one alone
 constexpr int kLeastDepth = 256;                       // of a part
@@ -297,7 +297,9 @@ ContractSchedule in_warpgroups(const WarpgroupTile& tile, const Sharing& sharing
   // 1 to 3 % of products of 2048 to 8192 cubed on an H200; clusters lose what they gain by waiting for each other.
   schedule.lead = tile.consumers == 2 && !tile.turns && schedule.cluster == 1 && sharing.of_depth() == 1 ? 1 : 0;
   schedule.bounded = !bounds_of(kernel, parts, target).empty();
-  schedule.box_results = sharing.of_depth() == 1 && leaves_in_boxes(tile, kernel, parts, target);
+  // Beside threads that bring operands, or masks' bounds, there are too few registers.
+  schedule.box_results =
+      sharing.of_depth() == 1 && !by_threads && !schedule.bounded && leaves_in_boxes(tile, kernel, parts, target);
   schedule.stages = kMostAhead;  // of the next tile too
   while (schedule.stages > 2 && wgmma_shared_bytes(schedule) > target.shared_memory_per_block) --schedule.stages;
   return schedule;

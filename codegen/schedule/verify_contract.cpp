@@ -77,7 +77,10 @@ Reason verify_wgmma(const ContractSchedule& schedule, const Kernel& kernel, cons
   if (schedule.block_steps < 0) return "a block of the depth has steps";
   const bool beside_threads = by_threads && schedule.consumers > 1;
   if (schedule.block_steps > 0
-          ? 2 * sums > (beside_threads ? kMostSums : kMostSumsAndTotals) || schedule.producers == 2
+          ? 2 * sums > (schedule.consumers > 2 ? kSumsBesideTwo
+                        : beside_threads       ? kMostSums
+                                               : kMostSumsAndTotals) ||
+                schedule.producers == 2
           : sums > (schedule.producers == 2 || (by_threads && schedule.consumers > 2) ? kSumsBesideTwo
                     : by_threads || schedule.consumers > 2                            ? kMostSums
                                                                                       : kMostSumsOfWarpgroups))

@@ -51,13 +51,16 @@ TEST(TensorKernelText, MultipliesByWarpgroupsFromBoxes) {
                      .n = 4096,
                      .k = 8192,
                      .epilogue = true};
-  const Source source = emit_cuda(matmul_kernel(c, target), target);
+  Kernel kernel = matmul_kernel(c, target);
+  kernel.schedule = codegen::parse_schedule("contract loop=wgmma tile_m=128 tile_n=256 tile_k=64 stages=4 cluster=2");
+  const Source source = emit_cuda(kernel, target);
   expect_lines(
       source.text,
       {"copy_box(to, map0, full, (int)k, (int)m);", "copy_box_to_all(to + box * 8192, map1, full, 3, ",
        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16", "loaded.x7 = load<8, 8>(in3 + ", "touch_line(in3 + ",
        "make_result_ahead<8, 64>(get, touch, [&](int m, int n,", "tanh(", "store_whole<8, 8>(out0",
-       "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 0, 1, 4, 2, 1, 1, 0, true, false, true, true, 0>;"});
+       "using tiles = wgmma_tiles<bf16, 128, 256, 2, false, 0, 1, 4, 2, 1, 1, false, 1, 0, true, false, true, true, "
+       "0>;"});
   ASSERT_EQ(source.launch.tensor_maps.size(), 2u);
   EXPECT_EQ(source.launch.tensor_maps[0].box, (std::vector<int>{64, 128}));
   EXPECT_EQ(source.launch.tensor_maps[1].box, (std::vector<int>{64, 64}));

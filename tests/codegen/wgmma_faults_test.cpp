@@ -112,8 +112,8 @@ TEST(WarpgroupFaults, ReleasesThatAreEarlyOrMissing) {
 TEST(WarpgroupFaults, FencesThatAreMissing) {
   boxes().expect("no wgmma.fence", "begin_products();", ";");
   boxes().expect("the copy engine does not know of a barrier", "publish_barriers();", ";");
-  threads().expect("is not published", "publish_writes();", ";");
-  copies().expect("is not published", "publish_writes();", ";");
+  threads().expect("is not published", "publish_writes();\n        __syncwarp();", "__syncwarp();");
+  copies().expect("is not published", "publish_writes();\n        __syncwarp();", "__syncwarp();");
   threads().expect("is not there", "publish_writes();\n        __syncwarp();", "publish_writes();");
   copies().expect("is not there", "publish_writes();\n        __syncwarp();", "publish_writes();");
   threads().expect(kWrong, "__syncwarp();\n      loads now", "loads now");
