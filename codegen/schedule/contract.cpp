@@ -319,13 +319,21 @@ int most_streamed(const Kernel& kernel, const ContractParts& parts, const Target
   return box && !box->along_depth ? kFewAcross : kFewAlong;
 }
 
-// In how many parts blocks may split the depth of a tile, so that all of them run at once.
+// In how many parts blocks may split the depth of a tile, so that all of them run at once, at whatever size: each has
+// memory for its sums.
 std::vector<int> splits_of(const WarpgroupTile& tile, const Problem& problem, const Target& target) {
   std::vector<int> splits;
   if (!target.may.split_k || tile.turns || problem.parts.second || !problem.bounds.empty()) return splits;
-  const std::int64_t tiles = problem.batch * ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
-  const std::int64_t most =
-      std::min({std::int64_t{kMostSplit}, target.multiprocessors / tiles, problem.k / kLeastDepth});
+  const Kernel& kernel = *problem.kernel;
+  const auto most_of = [&](int axis) {
+    return kernel.axes[static_cast<std::size_t>(axis)].extent.bounds(kernel.symbols).max;
+  };
+  double tiles = std::ceil(static_cast<double>(most_of(problem.parts.m)) / tile.m) *
+                 std::ceil(static_cast<double>(most_of(problem.parts.n)) / tile.n);
+  for (const int axis : problem.parts.batch) tiles *= static_cast<double>(most_of(axis));
+  if (tiles < 1 || tiles > target.multiprocessors) return splits;
+  const std::int64_t most = std::min(
+      {std::int64_t{kMostSplit}, target.multiprocessors / static_cast<std::int64_t>(tiles), problem.k / kLeastDepth});
   for (std::int64_t split_k = most; split_k > 1; split_k = split_k > 4 ? split_k * 3 / 4 : split_k - 1)
     splits.push_back(static_cast<int>(split_k));
   return splits;

@@ -53,6 +53,20 @@ TEST(ContractSchedules, TilesFitTheRowsAndTheMultiprocessors) {
   EXPECT_EQ(product_of("[4096, 4096]", "x", "[4096, 4096]", "w").split_k, 1);
 }
 
+// Each tile has memory for the sums of its parts: as many tiles as there may be would take it without bounds.
+TEST(ContractSchedules, ADepthIsSplitWhereTilesAreFewAtEverySize) {
+  const Target target = cuda_target("sm_90a");
+  const ir::Plan plan = ir::make_plan(
+      ir::parse("graph g(x: bf16[rows, 65536], w: bf16[512, 65536]) {\n  y = matmul(x, transpose(w))\n  return y\n}"));
+  const auto split_of = [&](std::int64_t rows) {
+    const Kernel kernel = test::scheduled_kernel(plan, 0, specialize(plan, {{"rows", rows}}), target);
+    const auto& schedule = std::get<ContractSchedule>(kernel.schedule);
+    return schedule.loop == MainLoop::wgmma ? schedule.split_k : 1;
+  };
+  EXPECT_GT(split_of(200), 1);
+  EXPECT_EQ(split_of(200000), 1);
+}
+
 TEST(ContractSchedules, RowsThatStreamsWouldLeaveMultiprocessorsWithoutGoToWarpgroups) {
   const auto loop_of = [](int rows, int columns, int depth) {
     const std::string m = std::to_string(rows), n = std::to_string(columns), k = std::to_string(depth);
