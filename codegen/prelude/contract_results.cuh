@@ -238,43 +238,84 @@ struct split_tiles {
 
 //@ hand_out_split
 // The same where `split_k` blocks have the sums of parts of the depth and leave them in memory, as their threads have them.
-// Each warp adds up what it takes of the tile, in the order of the parts.
+// Each block adds up some of the tile's units, 16 rows of 32 columns, for which memory is waited for as few times as may be:
+// where it has fewer units than warps, several have one together. Each adds up neighbouring parts, in their order, and the
+// first of them what they have, in theirs.
 template <class Tiles, class Index, class Result>
 __device__ __forceinline__ void hand_out_split(float (&sum)[Tiles::blocks][Tiles::tile_n / 2], const split_tiles& split,
-                                               u32 tile, u32 rank, float* mine, Index m0, Index n0, Index m_limit,
-                                               Index n_limit, const Result& out) {
-  constexpr int turn = 32, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
-  constexpr int together = Tiles::split_k < 4 ? Tiles::split_k : 4;  // parts under way
+                                               u32 tile, u32 rank, float* mine, Index m0, Index n0,
+                                               Index m_limit, Index n_limit, const Result& out) {
+  constexpr int turn = 32, pieces = turn / 8, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
+  constexpr int warps = threads / 32, units = warps * Tiles::blocks * turns, parts = Tiles::split_k;
+  constexpr int own = (units + parts - 1) / parts, sharing = own < warps ? warps / own : 1;
+  constexpr int helpers = sharing < parts ? sharing : parts, teams = warps / helpers;  // of warps, one for each unit
+  constexpr int of_helper = (parts + helpers - 1) / helpers, most = Tiles::consumer_registers > 200 ? 6 : 4;
+  constexpr int rounds = (of_helper + most - 1) / most, together = (of_helper + rounds - 1) / rounds;  // under way at once
   constexpr i64 part_size = Tiles::tile_m * Tiles::tile_n;
-  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (Tiles::split_k * part_size);
+  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (parts * part_size);
   leave_sums<threads>(all_parts + rank * part_size, sum);
   wait_turn<threads>(1);  // all have stored theirs
-  if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), Tiles::split_k);
+  if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), parts);
   wait_turn<threads>(1);
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, team = warp / helpers, helper = warp % helpers;
+  const int begin = parts * helper / helpers, end = parts * (helper + 1) / helpers;
+  // Of a unit, 16 rows of the `warps` times 16 that leave_sums counts as one, and 32 columns of them.
+  const auto slot_of = [](int unit) { return unit % warps; };
+  const auto at_of = [](int unit) { return unit / warps; };
+  const auto add_up = [&](pack<float, 4>(&total)[pieces], int unit) {
+    const float* const from = all_parts + (at_of(unit) * pieces * threads + slot_of(unit) * 32 + lane) * 4;
 #pragma unroll 1
-  for (int at = 0; at < Tiles::blocks * turns; ++at) {
-    if ((u32)(threadIdx.x / 32 + at * (threads / 32)) % Tiles::split_k != rank) continue;
-    pack<float, 4> total[turn / 8] = {};
-#pragma unroll 1
-    for (int first = 0; first < Tiles::split_k; first += together) {
-      under_way<float, 4, 4> its[together][turn / 8];
+    for (int first = begin; first < end; first += together) {
+      under_way<float, 4, 4> its[together][pieces];
 #pragma unroll
-      for (int i = 0; i < together * (turn / 8); ++i) {
-        const int part = min(first + i / (turn / 8), Tiles::split_k - 1), piece = i % (turn / 8);
-        its[i / (turn / 8)][piece] =
-            load_now<4, 4>(all_parts + part * part_size + ((at * (turn / 8) + piece) * threads + threadIdx.x) * 4);
-      }
+      for (int i = 0; i < together; ++i)
 #pragma unroll
-      for (int i = 0; i < together * (turn / 8); ++i) {
-        if (Tiles::split_k % together != 0 && first + i / (turn / 8) >= Tiles::split_k) continue;
-        const pack<float, 4> x = arrived(its[i / (turn / 8)][i % (turn / 8)]);
+        for (int piece = 0; piece < pieces; ++piece)
+          its[i][piece] = load_now<4, 4>(from + min(first + i, end - 1) * part_size + piece * threads * 4);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) total[i % (turn / 8)][j] += x[j];
-      }
+      for (int i = 0; i < together; ++i)
+#pragma unroll
+        for (int piece = 0; piece < pieces; ++piece) {
+          const pack<float, 4> x = arrived(its[i][piece]);
+          if (first + i >= end) continue;
+#pragma unroll
+          for (int j = 0; j < 4; ++j) total[piece][j] += x[j];
+        }
     }
+  };
+  const auto leave = [&](const pack<float, 4>(&total)[pieces], int unit) {
     float all[turn / 2];
 #pragma unroll
     for (int i = 0; i < turn / 2; ++i) all[i] = total[i / 4][i % 4];
-    hand_out<turn, 1, false>(all, mine, m0 + at / turns * 64, n0 + at % turns * turn, m_limit, n_limit, out);
+    const int slot = slot_of(unit), at = at_of(unit);
+    const Index row = m0 + (Index)((slot / 4 - warp / 4) * Tiles::rows + at / turns * 64 + (slot % 4 - warp % 4) * 16);
+    hand_out<turn, 1, false>(all, mine, row, n0 + (Index)(at % turns * turn), m_limit, n_limit, out);
+  };
+  if constexpr (helpers == 1) {
+#pragma unroll 1
+    for (int unit = rank + warp * parts; unit < units; unit += warps * parts) {
+      pack<float, 4> total[pieces] = {};
+      add_up(total, unit);
+      leave(total, unit);
+    }
+  } else {
+    const int unit = team < teams ? rank + team * parts : units;
+    pack<float, 4> total[pieces] = {};
+    if (unit < units) add_up(total, unit);
+    constexpr int of_warp = sums_of_warp(1);
+    static_assert(of_warp >= pieces * 128, "a warp has memory for the sums of a unit");
+#pragma unroll
+    for (int piece = 0; piece < pieces; ++piece) store<4, 4>(mine + piece * 128 + lane * 4, total[piece]);
+    wait_turn<threads>(1);  // all have added up theirs
+    if (helper > 0 || unit >= units) return;
+#pragma unroll 1
+    for (int other = 1; other < helpers; ++other)
+#pragma unroll
+      for (int piece = 0; piece < pieces; ++piece) {
+        const pack<float, 4> x = load<4, 4>(mine + other * of_warp + piece * 128 + lane * 4);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) total[piece][j] += x[j];
+      }
+    leave(total, unit);
   }
 }

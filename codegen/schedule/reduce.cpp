@@ -352,11 +352,23 @@ ReduceSchedule rereading(const Kernel& kernel, const Target& target) {
     // rows of 6185 on an H200: 29 us by 512 threads, 21 by 256; erf of bf16 rows of 7209: 147 and 127).
     const bool busy =
         schedule.peeled && widest_of(kernel) == 2 && (online || long_computed || row_streams(kernel).size() > 1);
-    const bool many = shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel) && !busy;
+    // Nor beside an operand that all rows share, whose vectors are shifted (below).
+    const bool shifts = schedule.peeled && operands > 1;
+    const bool many =
+        shape.length > (least * kThreadsStreaming - 1) * schedule.vector && !finds_index(kernel) && !busy && !shifts;
     schedule.team.threads = many ? 2 * kThreadsStreaming : kThreadsStreaming;
     // The bounds of peeled rows are not known, so that the compiler unrolls nothing: all turns in one, where it can be.
     unroll = schedule.peeled ? choose_unroll(kernel, peeled_width, 2 * turns_of(schedule, shape) - 1)
                              : std::min(unroll, many ? 1 : 2);
+    // Each shifted vector is two, so that few fit beside each other: rows of 14623 of a bf16 matrix times a vector on
+    // an H200 take 74.8 us by 512 threads with four under way, 37.7 by 256 with two; f16 rows of 6185 25.2 so, 23.0
+    // with one. Short rows have blocks of 128 (bf16 rows of 3457: 53.4 us by 256, 46.4).
+    constexpr int kTurnsOfTwo = 5, kTurnsOfFew = 2;
+    if (shifts) {
+      unroll = std::min(unroll, turns_of(schedule, shape) >= kTurnsOfTwo ? 2 : 1);
+      if (schedule.team.mapping == RowMapping::block && turns_of(schedule, shape) <= kTurnsOfFew)
+        schedule.team.threads = kThreadsStreaming / 2;
+    }
     if (long_computed) unroll = std::max(1, unroll / 2);
     // Words of 4 bytes of a peeled row, of which the greatest so far is kept (cross entropy of f32 rows of 50257 on an
     // H200: 48.7 us with four vectors under way, 46.7 with two).

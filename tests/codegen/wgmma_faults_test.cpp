@@ -205,12 +205,17 @@ TEST(WarpgroupFaults, BoxesThatLeaveTooEarlyOrTooLate) {
 TEST(WarpgroupFaults, BlocksThatReadSumsBeforeTheyAreThere) {
   const Sound split("tile_m=128 tile_n=64 stages=4 split_k=3", 8, true);
   const char* const meets =
-      "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), Tiles::split_k);";
+      "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), parts);";
   split.expect(kWrong, meets, ";");
   split.expect(kDeadlock, meets,
-               "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters), Tiles::split_k + 1);");
+               "if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters), parts + 1);");
   split.expect(kWrong, std::string(meets) + "\n  wait_turn<threads>(1);", meets);
   split.expect(kWrong, std::string("wait_turn<threads>(1);  // all have stored theirs\n  ") + meets, meets);
+}
+
+TEST(WarpgroupFaults, WarpsThatReadEachOthersSumsBeforeTheyAreThere) {
+  const Sound split("tile_m=64 tile_n=64 consumers=1 stages=4 split_k=8");  // all four warps of a block have one unit
+  split.expect(kWrong, "wait_turn<threads>(1);  // all have added up theirs", ";");
 }
 
 }  // namespace

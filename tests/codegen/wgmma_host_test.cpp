@@ -124,6 +124,7 @@ TEST(Warpgroups, SplitATilesDepthAmongBlocksThatMeetInMemory) {
   c.b_transposed = true;
   expect_product(c, "tile_m=128 tile_n=96 stages=4 split_k=5 block_steps=1");
   expect_product(c, "tile_m=64 tile_n=32 consumers=1 stages=4 split_k=11");
+  expect_product(c, "tile_m=192 tile_n=64 consumers=3 stages=4 split_k=12");
   expect_product(c, "tile_m=128 tile_n=64 stages=4 feed_a=threads split_k=3");
 }
 
