@@ -149,6 +149,9 @@ KINDS = {"products": ("product", product), "products_f32": ("f32product", produc
          "attention": ("attention", attention)}
 
 
+MOST_SEEDS = 10000  # for the graphs of one kind
+
+
 def tenon_times(tenon, files, folder, seconds):
     """{graph: ms, or why there is none}."""
     out = os.path.join(folder, "part.json")
@@ -201,12 +204,23 @@ def show(rows):
             print(f"{row['graph']} ({row['what']}): Tenon {row['tenon_ms']}, peer {row['peer_ms']}")
 
 
+def drawn_of(kind, seed, classes):
+    """Graphs of seeds from `seed` on, those of other classes left out."""
+    name, draw = KINDS[kind]
+    for at in range(seed, seed + MOST_SEEDS):
+        graph = draw(at) | {"graph": f"{name}_{at}"}
+        if not classes or graph["class"] in classes:
+            yield graph
+    sys.exit(f"--classes: no {kind} is drawn of {', '.join(classes)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tenon", metavar="TENON")
     parser.add_argument("folder", metavar="FOLDER")
     parser.add_argument("--kinds", default="products,attention")
     parser.add_argument("--count", type=int, default=60, help="of each kind")
+    parser.add_argument("--classes", help="only of these, as 'decode,deep': the seeds of others are passed over")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--seconds", type=float, default=0.03, help="for each measurement")
     parser.add_argument("--budget", type=float, default=float("inf"))
@@ -217,10 +231,11 @@ def main():
     stop = time.monotonic() + asked.budget
     os.makedirs(asked.folder, exist_ok=True)
     graphs = []
-    for at in range(asked.count):  # one of each kind after another, so that a budget cuts none off
-        for kind in asked.kinds.split(","):
-            name, drawn = KINDS[kind]
-            graph = drawn(asked.seed + at) | {"graph": f"{name}_{asked.seed + at}"}
+    classes = asked.classes and asked.classes.split(",")
+    drawn = {kind: drawn_of(kind, asked.seed, classes) for kind in asked.kinds.split(",")}
+    for _ in range(asked.count):  # one of each kind after another, so that a budget cuts none off
+        for kind in drawn:
+            graph = next(drawn[kind])
             graph["file"] = os.path.join(asked.folder, graph["graph"] + ".tn")
             with open(graph["file"], "w") as file:
                 file.write(graph["text"])

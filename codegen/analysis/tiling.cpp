@@ -261,8 +261,8 @@ AttendTiles warpgroup_tiles(const Kernel& kernel, const AttendParts& parts, cons
 int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32; }
 
 std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q) {
-  constexpr int kLine = 128, kBarrier = 8;          // bytes: a line of a panel
-  constexpr int kOfWarp = 4 * 8 * (32 + 8);         // rows on their way out
+  constexpr int kLine = 128, kBarrier = 8;                                   // bytes: a line of a panel
+  const int of_warp = 4 * (schedule.split_kv > 1 ? 24 * 32 : 8 * (32 + 8));  // rows on their way out
   constexpr int kZeros = 1024;                      // the operands of a product that has no tile of keys
   constexpr int kOfTests = 6 * (2 * kBarrier + 8);  // of 32 tiles of keys: two barriers, two words
   const int elements = kLine / static_cast<int>(size_of(tiles.element.dtype));
@@ -274,7 +274,7 @@ std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTile
   const int warps = schedule.tile_q / 16;
   return kLine * (stages_q * queries + schedule.stages * (keys + values)) +
          kBarrier * (2 * stages_q + 4 * schedule.stages) +
-         (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + kOfWarp * warps + kZeros;
+         (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + of_warp * warps + kZeros;
 }
 
 std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& target) {
@@ -283,7 +283,7 @@ std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& ta
 
 int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target) {
   const bool fits = wgmma_shared_bytes(schedule, tiles, 2) <= wgmma_shared_limit(schedule, target);
-  return schedule.parts == 1 && fits ? 2 : 1;
+  return schedule.parts * schedule.split_kv == 1 && fits ? 2 : 1;
 }
 
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {

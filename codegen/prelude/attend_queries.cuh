@@ -29,8 +29,11 @@ struct query_tiles {
     by_length = pairs && turns * batches < few_pairs * blocks();
     second = false;
   }
-  static __device__ __forceinline__ u32 block() { return blockIdx.x / Tiles::parts; }
-  static __device__ __forceinline__ u32 blocks() { return gridDim.x / Tiles::parts; }
+  // Blocks that split keys have neighbours of other tiles (contract_wgmma); those of a cluster are neighbours.
+  static __device__ __forceinline__ u32 block() {
+    return Tiles::split_kv > 1 ? blockIdx.x % blocks() : blockIdx.x / Tiles::parts;
+  }
+  static __device__ __forceinline__ u32 blocks() { return gridDim.x / (Tiles::parts * Tiles::split_kv); }
   __device__ __forceinline__ bool there() const { return number < (by_length ? count : turns) * batches; }
   __device__ __forceinline__ query_tile<Index> now() const {
     if (by_length) return {number % batches, (Index)(count - 1 - number / batches) * Tiles::tile_q};

@@ -1,5 +1,5 @@
-// How sums of values leave a warpgroup of Attend kernels on sm_90a, or the blocks of a cluster that have a share of the
-// keys each. The loop ahead of it is attend_wgmma.cuh.
+// How sums of values leave a warpgroup of Attend kernels on sm_90a, or several blocks that have a share of the keys each: a
+// cluster, or blocks that meet in memory. The loop ahead of it is attend_wgmma.cuh.
 
 //@ hand_out_queries
 // The sums of a warpgroup's 64 queries, in `width` columns from e0 on, leave 32 columns at once, eight rows of each warp
@@ -99,5 +99,134 @@ __device__ __forceinline__ void hand_out_shares(const float (&sum)[Tiles::width 
         for (int y = 0; y < 4; ++y) all[x + y] += its[y] * share[part][y / 2];
       }
     hand_out_queries<turn>(all, rows.top, rows.sum, mine, i0, (Index)(at * turn), i_limit, e_limit, out);
+  }
+}
+
+//@ key_sums
+// What a thread has of two rows over some of the keys: the greatest score, what was subtracted from exponents, the sum of
+// weights, and the sums of 32 columns of values.
+struct key_sums {
+  static constexpr int columns = 32, pieces = columns / 8 + 2, size = 32 * 4 * pieces;  // of four floats; floats of a warp
+  float top[2] = {minus_infinity(0.0f), minus_infinity(0.0f)}, below[2] = {0, 0}, total[2] = {0, 0};
+  float sum[columns / 2] = {};
+
+  // With those over other keys: of pieces of four, the last two have what is of rows.
+  template <class Weights>
+  __device__ __forceinline__ void add(const pack<float, 4> (&its)[pieces], const Weights& weights) {
+    const float slope = weights.scale * weighted_rows::log2_e;
+    const pack<float, 4>&of_rows = its[pieces - 2], &totals = its[pieces - 1];
+    float keep[2], take[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      const float highest = maximum(top[r], of_rows[r]), least = of_rows[r] > top[r] ? of_rows[2 + r] : below[r];
+      const bool far = Weights::has_maximum && weighted_rows::is_far(highest, slope);
+      const auto share = [&](float its_top, float its_below) {
+        if (Weights::has_maximum && its_top == minus_infinity(0.0f)) return 0.0f;
+        return power_of_two(far ? (its_top - highest) * slope : its_below - least);
+      };
+      keep[r] = share(top[r], below[r]), take[r] = share(of_rows[r], of_rows[2 + r]);
+      top[r] = highest, below[r] = least, total[r] = total[r] * keep[r] + totals[r] * take[r];
+    }
+#pragma unroll
+    for (int x = 0; x < columns / 2; ++x) sum[x] = sum[x] * keep[x / 2 % 2] + its[x / 4][x % 4] * take[x / 2 % 2];
+  }
+};
+
+//@ hand_out_split_keys
+// The same where `split_kv` blocks have shares of the keys and leave their sums in memory. Each adds up some of the tile's
+// units, 16 queries by 32 columns. Where it has fewer of them than warps, several have one together: each adds up
+// neighbouring parts, in their order, and the first of them what they have, in theirs.
+template <class Tiles, class Split, class Weights, class Index, class Result>
+__device__ __forceinline__ void hand_out_split_keys(const float (&sum)[Tiles::width / 2], weighted_rows& rows,
+                                                    const Split& split, u32 tile, u32 rank, float* mine,
+                                                    const Weights& weights, Index i0, Index i_limit, Index j_limit,
+                                                    Index e_limit, const Result& out) {
+  constexpr int turn = key_sums::columns, turns = Tiles::width / turn, threads = 128 * Tiles::consumers;
+  constexpr int packs = Tiles::width / 8, pieces = key_sums::pieces, parts = Tiles::split_kv;
+  constexpr int warps = threads / 32, units = warps * turns, own = (units + parts - 1) / parts;
+  constexpr int sharing = own < warps ? warps / own : 1, helpers = sharing < parts ? sharing : parts;
+  constexpr int teams = warps / helpers, together = Tiles::consumers == 1 ? 4 : 2;  // parts under way at once
+  constexpr i64 part_size = (packs + 2) * threads * 4;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, team = warp / helpers, helper = warp % helpers;
+  float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (parts * part_size);
+  const auto row_of = [&](int slot) { return i0 + (Index)(slot * 16); };  // of 16 queries
+  if (row_of(warp) < i_limit) {
+    float* const place = all_parts + rank * part_size + threadIdx.x * 4;
+#pragma unroll
+    for (int x = 0; x < Tiles::width / 2; x += 4)
+      store<4, 4>(place + x * threads, pack<float, 4>{sum[x], sum[x + 1], sum[x + 2], sum[x + 3]});
+    store<4, 4>(place + packs * 4 * threads, pack<float, 4>{rows.top[0], rows.top[1], rows.below[0], rows.below[1]});
+    store<4, 4>(place + (packs + 1) * 4 * threads, pack<float, 4>{rows.sum[0], rows.sum[1], 0, 0});
+  }
+  wait_turn<threads>(4);  // all have stored theirs
+  if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), parts);
+  wait_turn<threads>(4);
+  const int begin = parts * helper / helpers, end = parts * (helper + 1) / helpers;
+  const auto add_up = [&](key_sums& all, int unit) {
+    const float* const from = all_parts + (unit % warps * 32 + lane) * 4;
+    const int at = unit / warps;
+#pragma unroll 1
+    for (int first = begin; first < end; first += together) {
+      under_way<float, 4, 4> its[together][pieces];
+#pragma unroll
+      for (int i = 0; i < together; ++i)
+#pragma unroll
+        for (int piece = 0; piece < pieces; ++piece)
+          its[i][piece] = load_now<4, 4>(from + min(first + i, end - 1) * part_size +
+                                         (piece < turn / 8 ? at * (turn / 8) + piece : packs + piece - turn / 8) * threads * 4);
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        pack<float, 4> x[pieces];
+#pragma unroll
+        for (int piece = 0; piece < pieces; ++piece) x[piece] = arrived(its[i][piece]);
+        if (first + i < end) all.add(x, weights);
+      }
+    }
+  };
+  const auto leave = [&](key_sums& all, int unit) {
+    const int slot = unit % warps, at = unit / warps;
+    Index i[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      i[r] = row_of(slot) + (Index)(lane / 4 + r * 8);
+      i[r] = i[r] < i_limit ? i[r] : i_limit - 1;
+      rows.top[r] = all.top[r], rows.sum[r] = all.total[r];
+    }
+    float unseen[2];
+    rows.close(unseen, weights, i, j_limit);
+#pragma unroll
+    for (int x = 0; x < turn / 2; ++x) all.sum[x] += unseen[x / 2 % 2];
+    hand_out_queries<turn>(all.sum, rows.top, rows.sum, mine, row_of(slot - warp % 4), (Index)(at * turn), i_limit, e_limit,
+                           out);
+  };
+  const auto there = [&](int unit) { return unit < units && row_of(unit % warps) < i_limit; };
+  if constexpr (helpers == 1) {
+#pragma unroll 1
+    for (int unit = rank + warp * parts; unit < units; unit += warps * parts) {
+      if (!there(unit)) continue;
+      key_sums all;
+      add_up(all, unit);
+      leave(all, unit);
+    }
+  } else {
+    const int unit = team < teams ? rank + team * parts : units;
+    key_sums all;
+    if (there(unit)) add_up(all, unit);
+#pragma unroll
+    for (int x = 0; x < turn / 2; x += 4)
+      store<4, 4>(mine + x * 32 + lane * 4, pack<float, 4>{all.sum[x], all.sum[x + 1], all.sum[x + 2], all.sum[x + 3]});
+    store<4, 4>(mine + (pieces - 2) * 128 + lane * 4, pack<float, 4>{all.top[0], all.top[1], all.below[0], all.below[1]});
+    store<4, 4>(mine + (pieces - 1) * 128 + lane * 4, pack<float, 4>{all.total[0], all.total[1], 0, 0});
+    wait_turn<threads>(4);  // all have added up theirs
+    if (helper > 0 || !there(unit)) return;
+#pragma unroll 1
+    for (int other = 1; other < helpers; ++other) {
+      pack<float, 4> x[pieces];
+#pragma unroll
+      for (int piece = 0; piece < pieces; ++piece)
+        x[piece] = load<4, 4>(mine + other * Tiles::of_warp + piece * 128 + lane * 4);
+      all.add(x, weights);
+    }
+    leave(all, unit);
   }
 }

@@ -7,18 +7,19 @@
 //@ attend_tiles
 // `tile_kv` keys at once, lines of `depth` elements of queries and keys and of `width` of values: panels of 128
 // bytes side by side. `stages`: tiles of keys, and of values, that are there or on their way. `turns`: one warpgroup multiplies
-// while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share.
+// while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share, or each of
+// `split_kv` blocks, all of which run at once and meet in memory.
 // `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
 // are. `stages_q`: tiles of queries that are there or on their way. `resident`: blocks that a multiprocessor runs at once.
 // Of f8, lines of values lie along the keys, and weights are multiplied by 2^`lift`, since f8 has few exponents.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
-          int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0>
+          int split_kv_, int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
   static constexpr int stages = stages_, stages_q = stages_q_;
   static constexpr bool turns = turns_, block_mask = block_mask_, pages = pages_;
-  static constexpr int parts = parts_;
+  static constexpr int parts = parts_, split_kv = split_kv_;
   static constexpr int lift = lift_;
   static constexpr int in_line = 128 / sizeof(T), in_step = 32 / sizeof(T);  // elements; of an instruction's depth
   static constexpr bool turned = sizeof(T) == 1;  // values lie along the keys, in lines of so many bytes
@@ -35,6 +36,9 @@ struct attend_tiles {
   static_assert(resident_ == 1 || (resident_ == 2 && consumers == 1 && !block_mask), "the warps of two blocks have registers");
   static constexpr int consumer_registers = (shares ? 200 : consumers == 1 ? 240 : consumers == 2 ? 232 : 160) - of_tests;
   static constexpr int producer_registers = (shares ? 56 : consumers == 1 ? 128 : consumers == 2 ? 40 : 32) + consumers * of_tests;
+  static_assert(parts == 1 || split_kv == 1, "blocks of a cluster have a tile's keys, or blocks that meet in memory");
+  // Floats of shared memory of a warp, for rows on their way out.
+  static constexpr int of_warp = split_kv > 1 ? key_sums::size : staged_sums<32>::size;
   static_assert(tile_kv % (turned ? line_v : in_step) == 0 && depth % in_step == 0 && width % 32 == 0, "whole instructions, and whole turns of results");
 };
 
@@ -61,12 +65,12 @@ __device__ __forceinline__ u32 tile_mark(u32 number, bool open, bool last) { ret
 // range of keys of queries; where tiles are tested, see_tiles(batch, i, rows, j, tiles, number) says what they see of 32 of
 // `tiles` tiles of keys that begin at j, from one number on. with_weights(batch, use) calls use(weights, out).
 template <class Tiles, bool pairs, class Index, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
-          class MultiplyValues, class KeysOf, class SeeTiles, class WithWeights>
+          class MultiplyValues, class KeysOf, class SeeTiles, class WithWeights, class Split>
 __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ& load_q, const LoadK& load_k,
                                              const LoadV& load_v, const MultiplyScores& multiply_scores,
                                              const MultiplyValues& multiply_values, const KeysOf& keys_of,
-                                             const SeeTiles& see_tiles, const WithWeights& with_weights, u32 batches,
-                                             u32 together, Index i_limit, Index j_limit, Index e_limit) {
+                                             const SeeTiles& see_tiles, const WithWeights& with_weights, const Split& split,
+                                             u32 batches, u32 together, Index i_limit, Index j_limit, Index e_limit) {
   constexpr int stages = Tiles::stages, stages_q = Tiles::stages_q, consumers = Tiles::consumers, tile_kv = Tiles::tile_kv;
   // Registers that the producer's addresses take.
   constexpr int of_consumer = consumers > 1 && (sizeof(Index) > 4 || Tiles::pages) ? 8 : 0;
@@ -97,14 +101,18 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
   publish_writes();
   __syncthreads();
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // known to be the same for a warp
+  const auto part_of_keys = [] {
+    return Tiles::split_kv > 1 ? blockIdx.x / (gridDim.x / Tiles::split_kv) : cluster_rank();
+  };
   // What this block has of the range.
   const auto blocks_of = [&](key_range<Index>& range) {
     range.first -= range.first % tile_kv;
     const Index all = range.last > range.first ? (range.last - range.first + (tile_kv - 1)) / tile_kv : (Index)0;
-    if (Tiles::parts == 1) return all;
-    const Index rank = cluster_rank(), first = all * rank / Tiles::parts;
+    constexpr int parts = Tiles::parts * Tiles::split_kv;
+    if (parts == 1) return all;
+    const Index rank = part_of_keys(), first = all * rank / parts;
     range.first += first * tile_kv;
-    return all * (rank + 1) / Tiles::parts - first;
+    return all * (rank + 1) / parts - first;
   };
   query_tiles<Tiles, pairs, Index> walk(batches, together, i_limit);
   ring<stages_q> at_q;
@@ -214,7 +222,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
   } else {
     take_registers<Tiles::consumer_registers - of_consumer>();
     const bool tells = threadIdx.x % 128 == 0;
-    float* const mine = rows_out + threadIdx.x / 32 * staged_sums<32>::size;
+    float* const mine = rows_out + threadIdx.x / 32 * Tiles::of_warp;
     // The products of one warpgroup after those of another: each has the turn for a tile's two.
     const auto wait_for_turn = [&] {
       if constexpr (Tiles::turns) wait_turn<256>(1 + group);
@@ -373,6 +381,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
             before.template finish<Tiles::lift>();
             if constexpr (Tiles::parts > 1) {
               hand_out_shares<Tiles>(sum, before, keys, mine, its_weights, its_i, its_i0, i_limit, j_limit, e_limit, out);
+            } else if constexpr (Tiles::split_kv > 1) {
+              const u32 tile = under_way.batch * walk.count + (u32)(under_way.i / Tiles::tile_q);
+              hand_out_split_keys<Tiles>(sum, before, split, tile, part_of_keys(), mine, its_weights, under_way.i, i_limit,
+                                         j_limit, e_limit, out);
             } else {
               float unseen[2];
               before.close(unseen, its_weights, its_i, j_limit);

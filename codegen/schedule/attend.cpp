@@ -37,6 +37,28 @@ int parts_of_keys(const AttendSchedule& schedule, std::int64_t tiles, std::int64
   return 1;
 }
 
+// Divides the keys of so many tiles among blocks that meet in memory, where the clusters of `schedule` leave so many
+// multiprocessors without one that reading takes longer by more than the meeting.
+void split_keys(AttendSchedule& schedule, const AttendTiles& tiles, std::int64_t tiles_q, std::int64_t keys,
+                const Target& target) {
+  constexpr double kBytesOfNs = 55, kShareOfBandwidth = 0.85;  // that a multiprocessor of an H200 reads; of all
+  constexpr double kMeetingNs = 3000;                          // longer than that of a cluster
+  constexpr std::int64_t kLeastTiles = 2;                      // of keys in a part
+  const std::int64_t places = std::int64_t{schedule.resident} * target.multiprocessors;
+  if (!target.may.split_k || tiles_q < 1 || is_f8(tiles.element.dtype)) return;
+  const std::int64_t most =
+      std::min({std::int64_t{kMostSplit}, places / tiles_q, keys / (kLeastTiles * schedule.tile_kv)});
+  if (most <= schedule.parts) return;
+  const double bytes = 2.0 * static_cast<double>(keys * (tiles.depth + wgmma_width(tiles)));  // of a tile of queries
+  const auto ns = [&](std::int64_t parts) {
+    return std::max(bytes / static_cast<double>(parts) / (kBytesOfNs / schedule.resident),
+                    bytes * static_cast<double>(tiles_q) / (kShareOfBandwidth * target.bandwidth_gb_s));
+  };
+  if (!(ns(schedule.parts) - ns(most) > kMeetingNs)) return;
+  schedule.parts = 1;
+  schedule.split_kv = static_cast<int>(most);
+}
+
 // Heads of all sequences: the least and the most.
 std::pair<std::int64_t, std::int64_t> heads_of(const Kernel& kernel, const AttendParts& parts) {
   constexpr std::int64_t kMany = 1 << 20;
@@ -54,15 +76,19 @@ std::pair<std::int64_t, std::int64_t> heads_of(const Kernel& kernel, const Atten
 std::optional<AttendSchedule> choose_few(AttendSchedule schedule, const Kernel& kernel, const AttendParts& parts,
                                          const AttendTiles& tiles, const Target& target) {
   constexpr int kNarrow = 96;
+  constexpr std::int64_t kLengthOfCache = 8192;  // where it is a symbol
   schedule.tile_q = 64;
   const std::int64_t heads = heads_of(kernel, parts).first;
-  const std::int64_t least = kernel.axes[static_cast<std::size_t>(parts.j)].extent.bounds(kernel.symbols).min;
+  const SymbolBounds lengths = kernel.axes[static_cast<std::size_t>(parts.j)].extent.bounds(kernel.symbols);
+  const std::int64_t length = std::clamp(kLengthOfCache, lengths.min, lengths.max);
   const bool narrow = std::max(tiles.depth, tiles.width) <= kNarrow && !schedule.block_mask;
   for (schedule.resident = narrow ? 2 : 1; schedule.resident >= 1; --schedule.resident)
     for (const int keys : {128, 96, 64, 32}) {
       if (schedule.resident == 2 && keys < 64) continue;
       schedule.tile_kv = keys;
-      schedule.parts = parts_of_keys(schedule, heads, least, target);
+      schedule.split_kv = 1;
+      schedule.parts = parts_of_keys(schedule, heads, length, target);
+      split_keys(schedule, tiles, heads_of(kernel, parts).second, length, target);
       for (schedule.stages = 4; schedule.stages >= 2; --schedule.stages)
         if (verify(schedule, kernel, target).empty()) return schedule;
     }
@@ -221,6 +247,17 @@ std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
           schedule.parts = parts;
           schedule.stages = stages;
           schedule.resident = resident;
+          result.push_back(schedule);
+        }
+  if (chosen.tile_q == 64)
+    for (const int keys : lengths)
+      for (int split_kv = 2; split_kv <= kMostSplit; split_kv = split_kv < 4 ? split_kv + 1 : split_kv * 4 / 3)
+        for (const int stages : {3, 4}) {
+          AttendSchedule schedule = chosen;
+          schedule.tile_kv = keys;
+          schedule.parts = 1;
+          schedule.split_kv = split_kv;
+          schedule.stages = stages;
           result.push_back(schedule);
         }
   return result;

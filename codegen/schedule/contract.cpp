@@ -71,7 +71,7 @@ struct Problem {
   ProductBounds bounds = {};        // empty where nobody looks at them
   double slots_a = 0, slots_b = 0;  // multiply-adds that take as long as to bring an element, of plain ones
   double fed_a = 0, fed_b = 0;      // clocks for an element that one warpgroup of threads brings; 0: boxes bring it
-  double line_a = 0, line_b = 0;    // clocks for 128 bytes of a row of a box; 0: tiles' efficiencies have them
+  double line_a = 0, line_b = 0;    // clocks for 128 bytes of a row of a box; 0: threads bring it
   bool from_memory = false;         // the caches hold the operands otherwise
   std::int64_t step = 64;           // elements of 128 bytes
 
@@ -139,7 +139,9 @@ double cost(const WarpgroupTile& tile, const Sharing& sharing, const Problem& pr
   constexpr double kClocksOfWaiting = 9000;                       // where not all clusters find a place at once
   constexpr double kClocksInMemory = 4400,
                    kClocksOfSumInMemory = 0.46;  // of a meeting, for each sum that is left there
-  constexpr double kClocksOfPartInMemory = 300;
+  constexpr double kClocksOfPartInMemory = 200;
+  constexpr double kNeighbours =
+      1.05;  // times as long: what the blocks of a cluster read together lies in one part of the L2
   const auto [all, tiles, depth] = tiles_of(problem, tile.m, tile.n);
   const double depth_parts = sharing.of_depth();
   const bool beyond = 2 * (problem.m + problem.n) * problem.k > kBeyondCaches;  // of one batch, 16 bits each
@@ -153,7 +155,7 @@ double cost(const WarpgroupTile& tile, const Sharing& sharing, const Problem& pr
   const double empty = problem.line_a + problem.line_b > 0 ? tile.m - rows + tile.n - columns : 0;
   const double boxes = (problem.line_a * rows + problem.line_b * columns + kClocksOfEmpty * empty) *
                        static_cast<double>(ceil_div(problem.k, problem.step)) * depth / depth_parts;
-  const double multiplied = std::max({products, fed, boxes}) + kClocksOfStart;
+  const double multiplied = std::max({products, fed, boxes}) * (sharing.parts > 1 ? kNeighbours : 1) + kClocksOfStart;
   const bool alone = tile.turns || tile.consumers == 1;
   const double late = tile.turns && sums_of(tile) > kMostAtOnce ? kLate : 1;
   const double sum = kClocksOfSum * problem.epilogue *
@@ -239,11 +241,8 @@ Problem problem_of(const Kernel& kernel, const ContractParts& parts, const Targe
   problem.fed_b = clocks_of_fed(kernel, parts, parts.b, target);
   const std::int64_t bytes = 2 * problem.batch * (problem.m + problem.n) * problem.k;  // 16 bits each
   problem.from_memory = 2 * bytes > kBeyondCaches;
-  if (problem.from_memory || splits_lines(kernel, parts, parts.a, target) ||
-      splits_lines(kernel, parts, parts.b, target)) {
-    problem.line_a = clocks_of_line(kernel, parts, parts.a, target);
-    problem.line_b = clocks_of_line(kernel, parts, parts.b, target);
-  }
+  problem.line_a = clocks_of_line(kernel, parts, parts.a, target);
+  problem.line_b = clocks_of_line(kernel, parts, parts.b, target);
   problem.step = kLineBytes / static_cast<std::int64_t>(size_of(warpgroup_element(kernel, parts, target).dtype));
   for (const InstrId id : parts.epilogue)
     if ((kernel.instr(id).depends & both) == both)
@@ -471,7 +470,8 @@ StreamTile narrow_tile(const Kernel& kernel, const Problem& problem, const Targe
 // What was fastest on an H200 at 4096 x 4096 and 14336 x 4096, and on an H100 at ten shapes more, by how the matrix
 // lies: narrow tiles along the depth, lines of 64 bytes across it, and of 128 where there are many. A block has fewer
 // warps the more blocks there are: what is left for a second turn has the memory for itself (8 x 14336 x 4096 across
-// the depth 56 us by 16 warps, 47 by 4; 24 x 25600 x 712 along it 24.2 in four steps, 22.7 in two).
+// the depth 56 us by 16 warps, 47 by 4, but 4 x 2496 x 23104, which has less than a block a multiprocessor, 50.7 by 8
+// and 39.5 by 16; 24 x 25600 x 712 along it 24.2 in four steps, 22.7 in two).
 StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Target& target) {
   constexpr int kBytes = 2, kSteps = 8;  // of an element that is not narrow
   const ContractParts parts = contract_parts(kernel);
@@ -487,7 +487,7 @@ StreamTile stream_tile(const Kernel& kernel, const Problem& problem, const Targe
   if (!along_depth) {
     constexpr int kWide = 32;
     if (tiles(kWide) > 2 * target.multiprocessors) return {2 * kWide, 2, 4};
-    return {kWide, 2, 2 * tiles(kWide) > target.multiprocessors ? 8 : 16};
+    return {kWide, 2, tiles(kWide) > target.multiprocessors ? 8 : 16};
   }
   if (few <= 8) return {16, 2, 8};
   const int wide = few <= 16 ? 16 : 32;

@@ -168,6 +168,7 @@ void fields(F& f, AttendSchedule& s) {
   field(f, "stages", s, &AttendSchedule::stages);
   field(f, "turns", s, &AttendSchedule::turns);
   field(f, "parts", s, &AttendSchedule::parts);
+  field(f, "split_kv", s, &AttendSchedule::split_kv);
   field(f, "resident", s, &AttendSchedule::resident);
   field(f, "block_mask", s, &AttendSchedule::block_mask);
 }

@@ -235,6 +235,7 @@ struct AttendSchedule {
   int stages = 2;      ///< wgmma: tiles of keys, and of values, that are there or on their way
   bool turns = false;  ///< wgmma: one warpgroup multiplies while another has its softmax
   int parts = 1;       ///< wgmma: blocks of a cluster that divide the keys of a tile of queries
+  int split_kv = 1;    ///< wgmma: blocks that divide them, and leave their sums in memory
   int resident = 1;    ///< wgmma: blocks that a multiprocessor runs at once
   bool block_mask =
       false;  ///< wgmma, cpu: tiles of keys that masks hide are found, and skipped (analysis/tile_tests.h)

@@ -86,7 +86,7 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.turns && consumers < 2) return "warpgroups that take turns are several";
   if (schedule.tile_kv < 16 || schedule.tile_kv % 16 != 0 || schedule.tile_kv > kMostKeysOfTile)
     return "keys come in sixteens, up to 256";
-  if (f8 && (schedule.tile_kv % 64 != 0 || schedule.parts > 1))
+  if (f8 && (schedule.tile_kv % 64 != 0 || schedule.parts * schedule.split_kv > 1))
     return "lines of values of f8 have 64 or 128 keys, of one block";
   if (Reason why = verify_boxes(schedule, kernel, parts, tiles.element.dtype); !why.empty()) return why;
   if (schedule.stages < 1 || schedule.stages > kMostStagesOfKeys) return "there are one to eight stages";
@@ -94,6 +94,12 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   if (schedule.resident < 1 || schedule.resident > 2 ||
       (schedule.resident == 2 && (consumers > 1 || schedule.block_mask)))
     return "a multiprocessor runs one block, or two of one warpgroup that test no tiles";
+  if (schedule.split_kv < 1 || schedule.split_kv > kMostSplit)
+    return "the keys of a tile are split among up to 64 blocks";
+  if (schedule.split_kv > 1 && (schedule.parts > 1 || !target.may.split_k))
+    return "blocks that split keys are in no cluster, where split_k is on";
+  if (schedule.split_kv > schedule.resident * target.multiprocessors)
+    return "blocks that wait for each other run at once";
   if (schedule.parts > 1 && !target.may.clusters) return "blocks that divide keys are a cluster";
   if (schedule.parts > 1 && 4 * schedule.tile_q * (wgmma_width(tiles) + 16) >
                                 2 * schedule.stages * schedule.tile_kv * (tiles.depth + wgmma_width(tiles)))

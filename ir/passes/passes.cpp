@@ -34,6 +34,8 @@ std::span<const Pass> pass_table() {
       {"fold", fold_constants, "maps of literals are evaluated"},
       {"powers", expand_powers, "powers by small constants are products, roots and quotients"},
       {"cse", eliminate_common_subexpressions, "equal nodes are merged"},
+      {"window_order", order_windows,
+       "the terms of a window are combined along rows first, where neighbours share them"},
       {"dce", eliminate_dead_code, "what no result needs is dropped"},
   };
   return kPasses;

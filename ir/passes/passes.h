@@ -32,6 +32,9 @@ Graph fold_constants(const Graph& graph);
 /// Powers by small constants as products, roots and quotients; exact in what is special about pow.
 Graph expand_powers(const Graph& graph);
 
+/// Combines the terms of a window (slices of one tensor) by rows, in halves, where their order changes no bit.
+Graph order_windows(const Graph& graph);
+
 /// Merges nodes with the same op, operands and attributes (random ops too: they are pure).
 Graph eliminate_common_subexpressions(const Graph& graph);
 

@@ -136,6 +136,19 @@ TEST(WarpgroupAttention, BlocksOfAClusterDivideTheKeys) {
   }
 }
 
+// Units of 16 queries by 32 columns: several for a warp, one for each, one for all warps of a block.
+TEST(WarpgroupAttention, BlocksThatMeetInMemoryDivideTheKeys) {
+  for (const char* schedule :
+       {"tile_q=64 tile_kv=32 split_kv=2 stages=3", "tile_q=64 tile_kv=32 split_kv=9 stages=3",
+        "tile_q=64 tile_kv=16 split_kv=22 stages=3 resident=2", "tile_q=128 tile_kv=48 turns split_kv=3 stages=4"}) {
+    expect_attention({.name = "few", .queries = 4, .keys = 500, .lse = true}, schedule);
+    expect_attention({.name = "one", .queries = 1, .keys = 300}, schedule);
+    expect_attention({.name = "causal", .queries = 150, .keys = 200, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "no_share", .queries = 70, .keys = 40, .mask = Mask::causal, .lse = true}, schedule);
+    expect_attention({.name = "nan_rows", .queries = 90, .keys = 60, .mask = Mask::causal, .by_hand = true}, schedule);
+  }
+}
+
 // What the emulation shows where a wait, a fence or a release is wrong.
 TEST(WarpgroupAttention, FaultsShow) {
   const AttentionCase c{.name = "sound", .heads = 4, .queries = 130, .keys = 200};
@@ -164,6 +177,26 @@ TEST(WarpgroupAttention, FaultsShow) {
   expect("more arrive at a barrier than it counts", "wait_arrival(empty + at.stage, at.parity ^ 1);", ";");
   expect("no wgmma.fence", "begin_products();", ";");
   expect("for its turn", "give_turn<256>(1 + (group + 1) % consumers);", ";");
+}
+
+// Of blocks that meet in memory: all warps of a block have one unit, or each has its own.
+TEST(WarpgroupAttention, SumsThatAreReadTooEarlyShow) {
+  const AttentionCase c{.name = "sound", .heads = 2, .queries = 20, .keys = 300};
+  Kernel kernel = attention_kernel(c, hopper());
+  kernel.schedule = codegen::parse_schedule("attend loop=wgmma tile_q=64 tile_kv=32 split_kv=8 stages=3");
+  const codegen::Source source = emit_cuda(kernel, hopper());
+  const Array right = run_on_host(CudaOnHost(source), kernel, source, {}, 1).back();
+  for (const std::string what :
+       {"if (threadIdx.x == 0) meet_in_memory(reinterpret_cast<u32*>(split.counters + tile * 128), parts);",
+        "wait_turn<threads>(4);  // all have stored theirs", "wait_turn<threads>(4);  // all have added up theirs"}) {
+    codegen::Source faulty = source;
+    ASSERT_TRUE(replace(faulty.text, what, ";")) << what;
+    const CudaOnHost host(faulty);
+    bool shows = false;
+    for (std::uint64_t seed = 1; seed <= 6 && !shows; ++seed)
+      shows = run_on_host(host, kernel, faulty, {}, seed).back().values != right.values;
+    EXPECT_TRUE(shows) << what;
+  }
 }
 
 TEST(WarpgroupAttention, LengthsAreSymbols) {

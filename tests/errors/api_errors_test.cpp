@@ -50,7 +50,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
             "  help: did you mean 'late_stores'? Options::disable (TENON_DISABLE) takes canonicalize, pools, row_sums, "
             "fold, powers, "
             "cse, "
-            "dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_few, turn_f8, "
+            "window_order, dce, fuse, attention, siblings, mixed_order, duplicate, places, windows, pad_rows, turn_few, turn_f8, "
             "split_depth, pair_products, split_pieces, rows_apart, turned_apart, packing, calibration, "
             "hoist, plans, streaming, "
             "online, "

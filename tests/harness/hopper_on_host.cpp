@@ -187,15 +187,16 @@ class Cluster final : public Hopper {
     Box box{0, shared_address(to), shared_address(barrier), {}, {x, y, z, w}};
     std::memcpy(box.map.data(), map, box.map.size());
     if (box.address % 128 != 0) fail("a box begins at a multiple of 128 bytes");
-    if (rank_or_all >= 0) blocks = 1u << rank_or_all;
-    for (unsigned rank = 0; blocks >> rank != 0; ++rank) {
-      if ((blocks >> rank & 1) == 0) continue;
+    const auto ask = [&](unsigned rank) {
       box.rank = static_cast<int>(rank);
       if (!barrier_at(rank, box.barrier).published) fail("the copy engine does not know of a barrier");
       if (!block_of(rank).memory.contains(box.address, box_bytes(map))) fail("a box exceeds the block's memory");
       check(block_of(rank).memory.begin_copy(box.address, box_bytes(map)));
       boxes_.push_back(box);
-    }
+    };
+    if (rank_or_all >= 0) return ask(static_cast<unsigned>(rank_or_all));  // of blocks that run at once, any number
+    for (unsigned rank = 0; blocks >> rank != 0; ++rank)
+      if ((blocks >> rank & 1) != 0) ask(rank);
   }
   void copy_box_out(const void* map, const void* from, int x, int y, int z, int w) override {
     BoxOut box{static_cast<int>(rank()),

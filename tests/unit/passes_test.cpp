@@ -245,6 +245,60 @@ const Rewriting kRowSums[] = {
 INSTANTIATE_TEST_SUITE_P(Passes, RowSums, testing::ValuesIn(kRowSums),
                          [](const auto& each) { return each.param.name; });
 
+class OrderWindows : public testing::TestWithParam<Rewriting> {};
+
+TEST_P(OrderWindows, CombinesRowsFirst) {
+  const Rewriting& r = GetParam();
+  const Graph now = eliminate_dead_code(order_windows(read(r.inputs, r.before)));
+  verify(now);
+  const Graph after = read(r.inputs, r.after);
+  EXPECT_TRUE(same(now, after)) << print(now) << "expected\n" << print(after);
+}
+
+const Rewriting kWindows[] = {
+    {"Square", "x: f32[8, 8]",
+     "a = slice(x, start=[0, 0], stop=[7, 7])\nb = slice(x, start=[0, 1], stop=[7, 8])\n"
+     "c = slice(x, start=[1, 0], stop=[8, 7])\nd = slice(x, start=[1, 1], stop=[8, 8])\n"
+     "ab = maximum(a, b)\nabc = maximum(ab, c)\nreturn maximum(abc, d) as y",
+     "a = slice(x, start=[0, 0], stop=[7, 7])\nb = slice(x, start=[0, 1], stop=[7, 8])\n"
+     "c = slice(x, start=[1, 0], stop=[8, 7])\nd = slice(x, start=[1, 1], stop=[8, 8])\n"
+     "ab = maximum(a, b)\ncd = maximum(c, d)\nreturn maximum(ab, cd) as y"},
+    {"IntegersByColumns", "x: u8[8, 8]",
+     "a = slice(x, start=[0, 0], stop=[7, 7])\nb = slice(x, start=[0, 1], stop=[7, 8])\n"
+     "c = slice(x, start=[1, 0], stop=[8, 7])\nd = slice(x, start=[1, 1], stop=[8, 8])\n"
+     "ac = add(a, c)\nbd = add(b, d)\nreturn add(ac, bd) as y",
+     "a = slice(x, start=[0, 0], stop=[7, 7])\nb = slice(x, start=[0, 1], stop=[7, 8])\n"
+     "c = slice(x, start=[1, 0], stop=[8, 7])\nd = slice(x, start=[1, 1], stop=[8, 8])\n"
+     "ab = add(a, b)\ncd = add(c, d)\nreturn add(ab, cd) as y"},
+    {"FiveOfOneAxis", "x: i32[9]",
+     "a = slice(x, start=[0], stop=[5])\nb = slice(x, start=[1], stop=[6])\nc = slice(x, start=[2], stop=[7])\n"
+     "d = slice(x, start=[3], stop=[8])\ne = slice(x, start=[4], stop=[9])\n"
+     "ab = minimum(a, b)\nabc = minimum(ab, c)\nabcd = minimum(abc, d)\nreturn minimum(abcd, e) as y",
+     "a = slice(x, start=[0], stop=[5])\nb = slice(x, start=[1], stop=[6])\nc = slice(x, start=[2], stop=[7])\n"
+     "d = slice(x, start=[3], stop=[8])\ne = slice(x, start=[4], stop=[9])\n"
+     "ab = minimum(a, b)\ncd = minimum(c, d)\nabcd = minimum(ab, cd)\nreturn minimum(abcd, e) as y"}};
+INSTANTIATE_TEST_SUITE_P(Passes, OrderWindows, testing::ValuesIn(kWindows),
+                         [](const testing::TestParamInfo<Rewriting>& param) { return param.param.name; });
+
+// Sums of reals, whose order counts; of two tensors; of which more than the end is used; of other steps; short ones.
+TEST(OrderWindowsOnly, WhereNothingChangesByIt) {
+  const std::string cut =
+      "a = slice(x, start=[0], stop=[5])\nb = slice(x, start=[1], stop=[6])\n"
+      "c = slice(x, start=[2], stop=[7])\nd = slice(x, start=[3], stop=[8])\n";
+  const std::pair<const char*, std::string> kept[] = {
+      {"x: f32[9]", cut + "ab = add(a, b)\nabc = add(ab, c)\nreturn add(abc, d) as y"},
+      {"x: i32[9], z: i32[5]", cut + "ab = add(a, b)\nabc = add(ab, z)\nreturn add(abc, d) as y"},
+      {"x: i32[9]", cut + "ab = add(a, b)\nabc = add(ab, c)\nreturn abc, add(abc, d) as y"},
+      {"x: i32[9]", cut + "ab = add(a, b)\nabc = maximum(ab, c)\nreturn add(abc, d) as y"},
+      {"x: i32[9]", cut + "ab = add(a, b)\nreturn add(ab, c) as y"},
+      {"x: i32[9]", cut + "e = slice(x, start=[0], stop=[9], step=[2])\nab = add(a, b)\nabc = add(ab, c)\n"
+                          "return add(abc, e) as y"}};
+  for (const auto& [inputs, body] : kept) {
+    const Graph before = eliminate_dead_code(read(inputs, body));
+    EXPECT_TRUE(same(eliminate_dead_code(order_windows(before)), before)) << print(before);
+  }
+}
+
 TEST(Cse, MergesEqualNodesAndKeepsBothOutputs) {
   const Graph graph = read("x: f32[4]", "a = exp(x)\nb = exp(x)\nreturn add(a, b) as s, b");
   const Graph now = eliminate_common_subexpressions(graph);

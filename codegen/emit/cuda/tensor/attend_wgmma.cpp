@@ -166,24 +166,32 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   emit_weights(out, a, scaled, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;", storage_type(type),
-                       schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles), schedule.stages,
-                       stages_q, schedule.turns, schedule.parts, schedule.resident, schedule.block_mask,
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;",
+                       storage_type(type), schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles),
+                       schedule.stages, stages_q, schedule.turns, schedule.parts, schedule.split_kv, schedule.resident,
+                       schedule.block_mask,
                        pages ? ", true"
                        : f8  ? fmt::format(", false, {}", std::ilogb(p.weight_scale))
                              : ""));
   out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
-                       in_pairs(a) && schedule.parts == 1, a.index));
-  out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {});", schedule.block_mask ? "see_tiles" : "0",
+                       in_pairs(a) && schedule.parts * schedule.split_kv == 1, a.index));
+  const bool split = schedule.split_kv > 1;
+  out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {}, {});",
+                       schedule.block_mask ? "see_tiles" : "0", split ? "split_tiles{scratch, zeroed}" : "0",
                        dim_text(batches, a.names), heads_together(a, schedule, target), text(p.i), text(p.j),
                        text(p.e)));
 
-  launch.grid_x = batches * blocks_of(extent(a, p.i), schedule.tile_q) * Dim(schedule.parts);
+  constexpr std::int64_t kCounters = 128;  // bytes: a line for each tile
+  const Dim queries = batches * blocks_of(extent(a, p.i), schedule.tile_q);
+  launch.grid_x = queries * Dim(schedule.parts * schedule.split_kv);
+  launch.together = schedule.split_kv;
   launch.resident = schedule.parts == 1;
   launch.cluster = schedule.parts;
   launch.block = 2 * schedule.tile_q + 128;
   launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles, stages_q));
-  return finish(kernel, out, launch, target, schedule.resident);
+  const Dim sums = queries * Dim(std::int64_t{4} * schedule.split_kv * schedule.tile_q * (wgmma_width(a.tiles) + 16));
+  return finish(kernel, out, launch, target, schedule.resident,
+                split ? Meeting{.scratch_bytes = sums, .zeroed_bytes = queries * Dim(kCounters)} : Meeting{});
 }
 
 }  // namespace tenon::codegen::cuda
