@@ -60,13 +60,13 @@ struct key_tile {
 __device__ __forceinline__ u32 tile_mark(u32 number, bool open, bool last) { return number * 4 + open * 2 + last; }
 
 //@ attend_wgmma
-// load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one
+// join() waits for the kernels ahead, once there are barriers. load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one
 // wgmma of 64 queries, multiply_values(sum, weights, v, add) one with a fragment of weights. keys_of(batch, i, rows) is the
 // range of keys of queries; where tiles are tested, see_tiles(batch, i, rows, j, tiles, number) says what they see of 32 of
 // `tiles` tiles of keys that begin at j, from one number on. with_weights(batch, use) calls use(weights, out).
-template <class Tiles, bool pairs, class Index, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
+template <class Tiles, bool pairs, class Index, class Join, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
           class MultiplyValues, class KeysOf, class SeeTiles, class WithWeights, class Split>
-__device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ& load_q, const LoadK& load_k,
+__device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& join, const LoadQ& load_q, const LoadK& load_k,
                                              const LoadV& load_v, const MultiplyScores& multiply_scores,
                                              const MultiplyValues& multiply_values, const KeysOf& keys_of,
                                              const SeeTiles& see_tiles, const WithWeights& with_weights, const Split& split,
@@ -100,6 +100,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const LoadQ&
   for (int at = threadIdx.x * 16; at < Tiles::bytes_zeros; at += 16 * 128) store<4, 4>((u32*)(zeros + at), pack<u32, 4>{});
   publish_writes();
   __syncthreads();
+  join();
   const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);  // known to be the same for a warp
   const auto part_of_keys = [] {
     return Tiles::split_kv > 1 ? blockIdx.x / (gridDim.x / Tiles::split_kv) : cluster_rank();

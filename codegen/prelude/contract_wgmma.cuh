@@ -159,18 +159,18 @@ __device__ __forceinline__ auto make_bounded_depth(DepthOf depth_of, RowsOf rows
 // load_a(to, full, batch, m, k) and load_b(to, full, batch, n, k) ask for a step of the operands' tiles: boxes of 64
 // elements along the depth, or of 64 elements across it. An operand that threads bring is a fed_tile, or the like; of two,
 // load_a is both of them. multiply(sum, a, b, add) is one wgmma, which adds to the sums or sets them. with_result(batch,
-// use) calls use(out). The tiles are dealt to `all_blocks` blocks, of which this one is number `own_block`; bounded ones
+// use) calls use(out). join() waits for the kernels ahead, once there are barriers: nothing else precedes it. The tiles are dealt to `all_blocks` blocks, of which this one is number `own_block`; bounded ones
 // to all of the grid, whose numbers are read where they are used: a register less.
 //? contract_wgmma
-template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results>
-__device__ __forceinline__ void contract_wgmma(unsigned char* shared, u32 own_block, u32 all_blocks, const LoadA& load_a,
+template <class Tiles, class Index, class Join, class LoadA, class LoadB, class Multiply, class Results>
+__device__ __forceinline__ void contract_wgmma(unsigned char* shared, const Join& join, u32 own_block, u32 all_blocks, const LoadA& load_a,
                                                const LoadB& load_b, const Multiply& multiply,
                                                const Results& with_result, u32 batches, Index m_limit, Index n_limit,
                                                Index k_limit, const split_tiles& split = {}) {
 //? contract_wgmma_bounded
 // Of each tile `bounds` says which depth is multiplied, and in which order they come.
-template <class Tiles, class Index, class LoadA, class LoadB, class Multiply, class Results, class Bounds>
-__device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, const LoadA& load_a, const LoadB& load_b,
+template <class Tiles, class Index, class Join, class LoadA, class LoadB, class Multiply, class Results, class Bounds>
+__device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, const Join& join, const LoadA& load_a, const LoadB& load_b,
                                                        const Multiply& multiply, const Results& with_result, u32 batches,
                                                        Index m_limit, Index n_limit, const Bounds& bounds) {
 //?
@@ -190,6 +190,7 @@ __device__ __forceinline__ void contract_wgmma_bounded(unsigned char* shared, co
   } else {
     __syncthreads();
   }
+  join();
   const u32 tiles_m = (u32)((m_limit + (Tiles::tile_m * cluster - 1)) / (Tiles::tile_m * cluster));
   const u32 tiles_n = (u32)((n_limit + (Tiles::columns - 1)) / Tiles::columns);
 //? contract_wgmma

@@ -80,6 +80,19 @@ TEST(ContractSchedules, RowsThatStreamsWouldLeaveMultiprocessorsWithoutGoToWarpg
   EXPECT_EQ(product_of("[7808, 16]", "transpose(x)", "[1152, 7808]", "transpose(w)").loop, MainLoop::wgmma);
 }
 
+// Each tile of a stream reads such rows two bytes at a time.
+TEST(ContractSchedules, RowsAcrossTheDepthStreamBesideWideTiles) {
+  EXPECT_EQ(product_of("[1728, 16]", "transpose(x)", "[3072, 1728]", "transpose(w)").tile_n, 32);
+  EXPECT_EQ(product_of("[16, 1728]", "x", "[3072, 1728]", "transpose(w)").tile_n, 16);
+}
+
+// Boxes would write parts of sectors, in the last-level cache or, of a large result, in memory.
+TEST(ContractSchedules, LargeResultsWhoseRowsBeginOffSectorsLeaveByLanes) {
+  EXPECT_FALSE(product_of("[31867, 88]", "x", "[88, 2072]", "w").box_results);
+  EXPECT_TRUE(product_of("[31867, 88]", "x", "[88, 2080]", "w").box_results);
+  EXPECT_TRUE(product_of("[4096, 88]", "x", "[88, 2072]", "w").box_results);
+}
+
 // 30 columns fill no more of a tile of 128 columns than of one of 64.
 TEST(ContractSchedules, TilesAreNoWiderThanTheResultTakes) {
   const ContractSchedule schedule = product_of("[24178, 8384]", "x", "[32, 8384]", "transpose(w)");

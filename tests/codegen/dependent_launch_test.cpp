@@ -35,7 +35,11 @@ TEST(DependentLaunch, EveryKernelWaitsFirst) {
   for (const Source& source : all) {
     EXPECT_TRUE(source.launch.dependent);
     const std::string kernel = test::kernel_part(source.text);
-    EXPECT_EQ(kernel.find("join_stream();"), kernel.find("{\n") + 4) << kernel;
+    // Behind what asks for tensor maps; a loop of warpgroups begins its barriers first.
+    const std::size_t begin =
+        kernel.find("map0);") != std::string::npos ? kernel.find("  }\n") + 4 : kernel.find("{\n") + 2;
+    const bool later = kernel.find("const auto join = [] { join_stream(); };", begin) == begin + 2;
+    EXPECT_TRUE(later || kernel.find("join_stream();") == begin + 2) << kernel;
   }
 }
 
@@ -48,7 +52,7 @@ TEST(DependentLaunch, NothingIsReadBeforeInThePtx) {
     const std::string ptx = runtime::cuda::compile(*nvrtc, source.text, source.entry, "sm_90a", options).ptx;
     const std::size_t wait = ptx.find("griddepcontrol.wait");
     ASSERT_NE(wait, std::string::npos) << ptx;
-    for (const char* touch : {"ld.global", "st.global", "cp.async", "atom.", "red."})
+    for (const char* touch : {"ld.global", "st.global", "cp.async", "\tatom.", "\tred."})
       EXPECT_GT(ptx.find(touch), wait) << touch << " ahead of the wait in\n" << ptx;
   }
 }

@@ -45,10 +45,25 @@ std::string function_text(const std::string& name, const std::string& bounds, co
   return out.text() + body + "}\n";
 }
 
+// The copy engine fetches a tensor map from memory before the first box that it describes. No kernel writes one, so it
+// is asked for ahead of the kernels ahead.
+std::string asks_for_maps(const LaunchRule& launch) {
+  if (launch.tensor_maps.empty()) return {};
+  Writer out(1);
+  out.open("if (threadIdx.x == 0) {");
+  for (std::size_t i = 0; i < launch.tensor_maps.size(); ++i) out.line(fmt::format("prefetch_map(map{});", i));
+  out.close();
+  return out.text();
+}
+
 }  // namespace
 
 void join_stream(Writer& out, const Target& target) {
   if (target.may.dependent_launch) out.line("join_stream();");
+}
+
+void join_later(Writer& out, const Target& target) {
+  out.line(target.may.dependent_launch ? "const auto join = [] { join_stream(); };" : "const auto join = [] {};");
 }
 
 std::string bounds_of(const LaunchRule& launch, int resident) {
@@ -72,8 +87,8 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
   source.scratch_bytes = meeting.scratch_bytes;
   source.zeroed_bytes = meeting.zeroed_bytes;
   const std::string list = parameters(kernel, !meeting.scratch_bytes.is(0), !meeting.zeroed_bytes.is(0));
-  source.text =
-      with_prelude(function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch), source.body));
+  source.text = with_prelude(function_text(kernel.name, bounds_of(launch, resident), with_maps(list, launch),
+                                           asks_for_maps(launch) + source.body));
   return source;
 }
 

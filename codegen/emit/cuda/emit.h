@@ -46,6 +46,8 @@ Source finish(const Kernel& kernel, const Writer& body, LaunchRule launch, const
 /// have written is read behind it; what needs no memory of theirs, barriers and a model's weights, may stand ahead of
 /// it.
 void join_stream(Writer& out, const Target& target);
+/// The same as a function, `join`, for a main loop that begins its barriers first.
+void join_later(Writer& out, const Target& target);
 
 /// "__launch_bounds__(256)", with the cluster if there is one.
 std::string bounds_of(const LaunchRule& launch, int resident);

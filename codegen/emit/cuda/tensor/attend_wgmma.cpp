@@ -139,7 +139,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   const ScaledScores scaled = scaled_scores(kernel, p, a.masks);
 
   Writer out(1);
-  join_stream(out, target);
+  join_later(out, target);
   out.line("extern __shared__ __align__(1024) unsigned char shared[];");
   LaunchRule launch;
   bool pages = false;
@@ -173,8 +173,9 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                        pages ? ", true"
                        : f8  ? fmt::format(", false, {}", std::ilogb(p.weight_scale))
                              : ""));
-  out.line(fmt::format("attend_wgmma<tiles, {}, {}>(shared, load_q, load_k, load_v, multiply_scores, multiply_values,",
-                       in_pairs(a) && schedule.parts * schedule.split_kv == 1, a.index));
+  out.line(
+      fmt::format("attend_wgmma<tiles, {}, {}>(shared, join, load_q, load_k, load_v, multiply_scores, multiply_values,",
+                  in_pairs(a) && schedule.parts * schedule.split_kv == 1, a.index));
   const bool split = schedule.split_kv > 1;
   out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {}, {});",
                        schedule.block_mask ? "see_tiles" : "0", split ? "split_tiles{scratch, zeroed}" : "0",

@@ -98,7 +98,7 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
   const Dim batches = extent_of_axes(kernel, parts.batch);
 
   Writer out(1);
-  join_stream(out, target);
+  join_later(out, target);
   out.line("extern __shared__ __align__(1024) unsigned char shared[];");
   LaunchRule launch;
   bool asynchronous = false;                    // copies of threads
@@ -162,12 +162,12 @@ Source emit_contract_wgmma(const Kernel& kernel, const Target& target) {
       schedule.feed_b == Feed::boxes, lag));
   if (schedule.bounded) emit_bounds(out, kernel, parts, schedule.tile_m * schedule.cluster, columns);
   const bool split = schedule.split_k > 1;
-  out.line(fmt::format("contract_wgmma{}<tiles, {}>(shared, {}{}, load_b, multiply, with_result, {}, {}, {}, {}{});",
-                       schedule.bounded ? "_bounded" : "", index_type(kernel),
-                       schedule.bounded ? "" : "blockIdx.x, gridDim.x, ", both_fed ? "load_both" : "load_a",
-                       dim_text(batches, names), dim_text(extent(parts.m), names), dim_text(extent(parts.n), names),
-                       schedule.bounded ? "bounds" : dim_text(extent(parts.k), names),
-                       split ? ", split_tiles{scratch, zeroed}" : ""));
+  out.line(fmt::format(
+      "contract_wgmma{}<tiles, {}>(shared, join, {}{}, load_b, multiply, with_result, {}, {}, {}, {}{});",
+      schedule.bounded ? "_bounded" : "", index_type(kernel), schedule.bounded ? "" : "blockIdx.x, gridDim.x, ",
+      both_fed ? "load_both" : "load_a", dim_text(batches, names), dim_text(extent(parts.m), names),
+      dim_text(extent(parts.n), names), schedule.bounded ? "bounds" : dim_text(extent(parts.k), names),
+      split ? ", split_tiles{scratch, zeroed}" : ""));
 
   constexpr std::int64_t kCounters = 128;  // bytes: a line for each tile
   const Dim tiles =
