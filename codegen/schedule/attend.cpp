@@ -219,7 +219,7 @@ AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target
   return schedule;
 }
 
-std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
+std::vector<AttendSchedule> attend_alternatives(const Kernel& kernel, const AttendSchedule& chosen) {
   std::vector<AttendSchedule> result;
   if (chosen.loop != MainLoop::wgmma) return result;
   if (chosen.block_mask) {
@@ -249,17 +249,20 @@ std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen) {
           schedule.resident = resident;
           result.push_back(schedule);
         }
+  // A part has a tile of keys at least, of as many keys as there may be.
+  const std::int64_t most =
+      kernel.axes[static_cast<std::size_t>(attend_parts(kernel).j)].extent.bounds(kernel.symbols).max;
   if (chosen.tile_q == 64)
-    for (const int keys : lengths)
-      for (int split_kv = 2; split_kv <= kMostSplit; split_kv = split_kv < 4 ? split_kv + 1 : split_kv * 4 / 3)
-        for (const int stages : {3, 4}) {
-          AttendSchedule schedule = chosen;
-          schedule.tile_kv = keys;
-          schedule.parts = 1;
-          schedule.split_kv = split_kv;
-          schedule.stages = stages;
-          result.push_back(schedule);
-        }
+    for (const int keys : {64, 128})
+      for (int split_kv = 2; split_kv <= std::min<std::int64_t>(kMostSplit, most / keys);
+           split_kv = split_kv < 4 ? split_kv + 1 : split_kv * 4 / 3) {
+        AttendSchedule schedule = chosen;
+        schedule.tile_kv = keys;
+        schedule.parts = 1;
+        schedule.split_kv = split_kv;
+        schedule.stages = 3;
+        result.push_back(schedule);
+      }
   return result;
 }
 

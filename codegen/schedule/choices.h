@@ -113,7 +113,7 @@ std::optional<ContractSchedule> choose_f32_parts(const Kernel& kernel, const Con
 std::vector<ContractSchedule> f32_parts_alternatives(const Kernel& kernel, const ContractParts& parts,
                                                      const Target& target);
 AttendSchedule choose_attend_schedule(const Kernel& kernel, const Target& target);
-std::vector<AttendSchedule> attend_alternatives(const AttendSchedule& chosen);
+std::vector<AttendSchedule> attend_alternatives(const Kernel& kernel, const AttendSchedule& chosen);
 /// For every class on a CPU (codegen/schedule/cpu.cpp).
 Schedule choose_cpu_schedule(const Kernel& kernel, const Target& target);
 /// Whether several tasks can share a row: one sweep reads it, and stores nothing.

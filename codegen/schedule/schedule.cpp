@@ -108,7 +108,7 @@ std::vector<Schedule> candidate_schedules(const Kernel& kernel, const Target& ta
     case ir::KernelClass::contract:
       add(contract_alternatives(kernel, target, std::get<ContractSchedule>(chosen)));
       break;
-    case ir::KernelClass::attend: add(attend_alternatives(std::get<AttendSchedule>(chosen))); break;
+    case ir::KernelClass::attend: add(attend_alternatives(kernel, std::get<AttendSchedule>(chosen))); break;
   }
   return candidates;
 }
