@@ -143,9 +143,10 @@ __device__ __forceinline__ void hand_out_split_keys(const float (&sum)[Tiles::wi
                                                     Index e_limit, const Result& out) {
   constexpr int turn = key_sums::columns, turns = Tiles::width / turn, threads = 128 * Tiles::consumers;
   constexpr int packs = Tiles::width / 8, pieces = key_sums::pieces, parts = Tiles::split_kv;
-  constexpr int warps = threads / 32, units = warps * turns, own = (units + parts - 1) / parts;
-  constexpr int sharing = own < warps ? warps / own : 1, helpers = sharing < parts ? sharing : parts;
-  constexpr int teams = warps / helpers, together = Tiles::consumers == 1 ? 4 : 2;  // parts under way at once
+  constexpr int warps = threads / 32, units = warps * turns;
+  using dealt = unit_teams<units, warps, parts>;
+  constexpr int helpers = dealt::helpers, teams = dealt::teams;
+  constexpr int together = Tiles::consumers == 1 ? 4 : 2;  // parts under way at once
   constexpr i64 part_size = (packs + 2) * threads * 4;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, team = warp / helpers, helper = warp % helpers;
   float* const all_parts = reinterpret_cast<float*>(split.sums) + tile * (parts * part_size);

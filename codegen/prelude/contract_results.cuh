@@ -236,6 +236,15 @@ struct split_tiles {
   u8 *sums, *counters;  // counters are 0 before and after
 };
 
+//@ unit_teams
+// How the warps of a block take what it has of a tile's `units`, which as many blocks as there are `parts` deal among
+// themselves: one by one, or, where a block has fewer units than warps, several warps one together, parts of the sum each.
+template <int units, int warps, int parts>
+struct unit_teams {
+  static constexpr int own = (units + parts - 1) / parts, sharing = own < warps ? warps / own : 1;
+  static constexpr int helpers = sharing < parts ? sharing : parts, teams = warps / helpers;
+};
+
 //@ hand_out_split
 // The same where `split_k` blocks have the sums of parts of the depth and leave them in memory, as their threads have them.
 // Each block adds up some of the tile's units, 16 rows of 32 columns, for which memory is waited for as few times as may be:
@@ -247,8 +256,8 @@ __device__ __forceinline__ void hand_out_split(float (&sum)[Tiles::blocks][Tiles
                                                Index m_limit, Index n_limit, const Result& out) {
   constexpr int turn = 32, pieces = turn / 8, turns = Tiles::tile_n / turn, threads = 128 * Tiles::consumers;
   constexpr int warps = threads / 32, units = warps * Tiles::blocks * turns, parts = Tiles::split_k;
-  constexpr int own = (units + parts - 1) / parts, sharing = own < warps ? warps / own : 1;
-  constexpr int helpers = sharing < parts ? sharing : parts, teams = warps / helpers;  // of warps, one for each unit
+  using dealt = unit_teams<units, warps, parts>;
+  constexpr int helpers = dealt::helpers, teams = dealt::teams;
   constexpr int of_helper = (parts + helpers - 1) / helpers, most = Tiles::consumer_registers > 200 ? 6 : 4;
   constexpr int rounds = (of_helper + most - 1) / most, together = (of_helper + rounds - 1) / rounds;  // under way at once
   constexpr i64 part_size = Tiles::tile_m * Tiles::tile_n;
