@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/analysis/box.h"
+#include "codegen/analysis/read_ahead.h"
 #include "codegen/analysis/vectorize.h"
 #include "codegen/schedule/limits.h"
 
@@ -243,6 +244,7 @@ AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const T
 
 AttendTiles warpgroup_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target) {
   AttendTiles tiles = attend_tiles(kernel, parts, target);
+  if (const auto scores = boxed_scores(kernel, parts, key_masks(kernel))) tiles.score_bytes = scores->bytes;
   const auto stored = [&](const OperandPart& part) {
     std::string why_not;
     const auto box = box_access(kernel, part, parts.batch, why_not);
@@ -255,12 +257,12 @@ AttendTiles warpgroup_tiles(const Kernel& kernel, const AttendParts& parts, cons
   if (!tiles.element.tensor_cores || !target.may.wgmma || !rounded || !parts.key_factors.empty() ||
       !may(parts.scores, stored(parts.q), stored(parts.k)) || !may(parts.mix, parts.weight_dtype, stored(parts.v)))
     return tiles;
-  return {{DType::f8e4m3, true}, (tiles.depth + 31) / 32 * 32, tiles.width};
+  return {{DType::f8e4m3, true}, (tiles.depth + 31) / 32 * 32, tiles.width, tiles.score_bytes};
 }
 
 int wgmma_width(const AttendTiles& tiles) { return (tiles.width + 31) / 32 * 32; }
 
-std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q) {
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, AttendStages stages) {
   constexpr int kLine = 128, kBarrier = 8;                                   // bytes: a line of a panel
   const int of_warp = 4 * (schedule.split_kv > 1 ? 24 * 32 : 8 * (32 + 8));  // rows on their way out
   constexpr int kZeros = 1024;                      // the operands of a product that has no tile of keys
@@ -272,8 +274,10 @@ std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTile
   const std::int64_t values = turned ? std::int64_t{schedule.tile_kv} * wgmma_width(tiles) / kLine
                                      : panels(wgmma_width(tiles)) * schedule.tile_kv;
   const int warps = schedule.tile_q / 16;
-  return kLine * (stages_q * queries + schedule.stages * (keys + values)) +
-         kBarrier * (2 * stages_q + 4 * schedule.stages) +
+  const int of_line = tiles.score_bytes > 0 ? kLine / tiles.score_bytes : schedule.tile_kv;
+  const std::int64_t scores = std::int64_t{(schedule.tile_kv + of_line - 1) / of_line} * schedule.tile_q;
+  return kLine * (stages.queries * queries + schedule.stages * (keys + values) + stages.scores * scores) +
+         kBarrier * (2 * stages.queries + 4 * schedule.stages + stages.scores * schedule.tile_q / 32) +
          (schedule.block_mask ? (schedule.stages + 3) / 4 * 16 + kOfTests : 0) + of_warp * warps + kZeros;
 }
 
@@ -281,9 +285,14 @@ std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& ta
   return target.shared_memory_per_multiprocessor / schedule.resident - target.reserved_shared_memory_per_block;
 }
 
-int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target) {
-  const bool fits = wgmma_shared_bytes(schedule, tiles, 2) <= wgmma_shared_limit(schedule, target);
-  return schedule.parts * schedule.split_kv == 1 && fits ? 2 : 1;
+AttendStages attend_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target) {
+  AttendStages stages{.queries = 1, .scores = schedule.score_boxes ? 1 : 0};
+  const auto fits = [&](AttendStages more) {
+    return wgmma_shared_bytes(schedule, tiles, more) <= wgmma_shared_limit(schedule, target);
+  };
+  if (stages.scores == 1 && fits({1, 2})) stages.scores = 2;
+  if (schedule.parts * schedule.split_kv == 1 && fits({2, stages.scores})) stages.queries = 2;
+  return stages;
 }
 
 std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles) {

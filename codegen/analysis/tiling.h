@@ -88,7 +88,8 @@ std::int64_t stream_shared_bytes(const ContractSchedule& schedule);
 struct AttendTiles {
   TileElement element;
   int depth = 0,
-      width = 0;  ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
+      width = 0;        ///< of d and e, multiples of 16; scalar arithmetic cuts both instead: width is that of a block
+  int score_bytes = 0;  ///< warpgroups: of an element that scores read where boxes can bring it (read_ahead.h)
 };
 AttendTiles attend_tiles(const Kernel& kernel, const AttendParts& parts, const Target& target);
 /// The same for warpgroups, which multiply f8 as it is stored (as f8e4m3 here, whichever kinds there are) where the
@@ -100,12 +101,15 @@ std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& til
 /// Columns of values that warpgroups multiply: whole turns of their results.
 int wgmma_width(const AttendTiles& tiles);
 /// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh), with that
-/// many tiles of queries.
-std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, int stages_q);
+/// many tiles of queries and of what scores read.
+struct AttendStages {
+  int queries = 1, scores = 0;
+};
+std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, AttendStages stages);
 /// What a block may have of it, so that `resident` blocks fit.
 std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& target);
-/// Tiles of queries that it holds: two, so that the next one comes while this one is multiplied, where both fit.
-int query_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target);
+/// What it holds: two of each, so that the next one comes while this one is used, where both fit; one of queries first.
+AttendStages attend_stages(const AttendSchedule& schedule, const AttendTiles& tiles, const Target& target);
 
 /// The neighbouring columns that an epilogue handles at once: as wide as its stores and the extent of `axis` allow.
 int epilogue_vector(const Kernel& kernel, int axis, int limit);

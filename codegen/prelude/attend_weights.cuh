@@ -55,13 +55,33 @@ struct by_pairs {
   __device__ __forceinline__ by_pairs(Read read_, Function function_) : read(read_), function(function_) {}
 };
 
+//@ by_boxes
+// The same of what boxes bring, an element of T for a key.
+template <class T, class Function>
+struct by_boxes {
+  Function function;
+  __device__ __forceinline__ by_boxes(T, Function function_) : function(function_) {}
+};
+
 //@ held_pairs
 // What a function of the `count` scores of a thread reads ahead of them: nothing, or pairs. What lies behind the last key
-// is not read.
+// is not read. Of boxes it knows where those of the thread's warpgroup are: panels of 128 bytes of each of 64 rows.
 template <int count, class Function>
 struct held_pairs {
   template <class Index>
   __device__ __forceinline__ void read(const Function&, const Index (&)[2], Index, Index) {}
+};
+template <int count, class T, class Function>
+struct held_pairs<count, by_boxes<T, Function>> {
+  const unsigned char* boxes = nullptr;
+  template <class Index>
+  __device__ __forceinline__ void read(const by_boxes<T, Function>&, const Index (&)[2], Index, Index) {}
+  // Of scores 2 * x and 2 * x + 1. Pieces of 16 bytes of a row change places with its number.
+  __device__ __forceinline__ pack<T, 2> pair(int x) const {
+    const int lane = threadIdx.x % 32, row = threadIdx.x % 128 / 32 * 16 + lane / 4 + x % 2 * 8;
+    const int byte = (x / 2 * 8 + lane % 4 * 2) * (int)sizeof(T), piece = byte % 128 / 16 ^ lane / 4;
+    return *(const pack<T, 2>*)(boxes + byte / 128 * (64 * 128) + row * 128 + piece * 16 + byte % 16);
+  }
 };
 template <int count, class Read, class Function>
 struct held_pairs<count, by_pairs<Read, Function>> {
@@ -127,6 +147,18 @@ __device__ __forceinline__ void map_keys(float (&s)[count], const by_pairs<Read,
   for (int x = 0; x < count; ++x) {
     const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x);
     s[x] = sees(x) ? f.function(i[x / 2 % 2], j, s[x], held.pairs[x / 2][x % 2]) : hidden;
+  }
+}
+template <int count, class T, class Function, class Index, class Sees>
+__device__ __forceinline__ void map_keys(float (&s)[count], const by_boxes<T, Function>& f,
+                                         const held_pairs<count, by_boxes<T, Function>>& held, const Index (&i)[2],
+                                         Index j0, Index j_limit, const Sees& sees, float hidden) {
+#pragma unroll
+  for (int x = 0; x < count; x += 2) {
+    const pack<T, 2> read = held.pair(x / 2);
+    const Index j = j0 + (Index)(threadIdx.x % 4 * 2) + column_of<Index>(x);
+    s[x] = sees(x) ? f.function(i[x / 2 % 2], j, s[x], read[0]) : hidden;
+    s[x + 1] = sees(x + 1) ? f.function(i[x / 2 % 2], j + 1, s[x + 1], read[1]) : hidden;
   }
 }
 template <int count, class Draw, class Function, class Index, class Sees>

@@ -12,8 +12,11 @@
 // `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
 // are. `stages_q`: tiles of queries that are there or on their way. `resident`: blocks that a multiprocessor runs at once.
 // Of f8, lines of values lie along the keys, and weights are multiplied by 2^`lift`, since f8 has few exponents.
+// Boxes bring what the scores of each warpgroup read, elements of `score_bytes`, `stages_s` tiles of keys ahead: 0 where
+// they bring none.
 template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
-          int split_kv_, int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0>
+          int split_kv_, int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0, int score_bytes_ = 0,
+          int stages_s_ = 0>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
@@ -29,6 +32,8 @@ struct attend_tiles {
   static constexpr int bytes_q = panels_d * tile_q * 128, bytes_k = panels_d * tile_kv * 128, bytes_zeros = 1024;
   static constexpr int bytes_v =
       turned ? tile_kv * width : 128 * ((width + in_line - 1) / in_line * tile_kv);
+  static constexpr int stages_s = stages_s_, bytes_s = (tile_kv * score_bytes_ + 127) / 128 * (64 * 128);  // of a warpgroup
+  static constexpr int warps = 4;  // of a warpgroup: each reads what scores need
   static constexpr int stages_t = block_mask ? 6 : 0;  // tests of 32 tiles of keys that are known
   // Tests take registers from those who multiply.
   static constexpr int of_tests = block_mask && consumers > 1 ? 8 : 0;
@@ -60,14 +65,15 @@ struct key_tile {
 __device__ __forceinline__ u32 tile_mark(u32 number, bool open, bool last) { return number * 4 + open * 2 + last; }
 
 //@ attend_wgmma
-// join() waits for the kernels ahead, once there are barriers. load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles. multiply_scores(s, q, k, add) is one
+// join() waits for the kernels ahead, once there are barriers. load_q(to, full, batch, i), load_k(to, full, batch, j) and load_v ask for tiles,
+// load_s(to, full, batch, i, j) for what the scores of 64 queries read, or is 0. multiply_scores(s, q, k, add) is one
 // wgmma of 64 queries, multiply_values(sum, weights, v, add) one with a fragment of weights. keys_of(batch, i, rows) is the
 // range of keys of queries; where tiles are tested, see_tiles(batch, i, rows, j, tiles, number) says what they see of 32 of
 // `tiles` tiles of keys that begin at j, from one number on. with_weights(batch, use) calls use(weights, out).
-template <class Tiles, bool pairs, class Index, class Join, class LoadQ, class LoadK, class LoadV, class MultiplyScores,
+template <class Tiles, bool pairs, class Index, class Join, class LoadQ, class LoadK, class LoadV, class LoadS, class MultiplyScores,
           class MultiplyValues, class KeysOf, class SeeTiles, class WithWeights, class Split>
 __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& join, const LoadQ& load_q, const LoadK& load_k,
-                                             const LoadV& load_v, const MultiplyScores& multiply_scores,
+                                             const LoadV& load_v, const LoadS& load_s, const MultiplyScores& multiply_scores,
                                              const MultiplyValues& multiply_values, const KeysOf& keys_of,
                                              const SeeTiles& see_tiles, const WithWeights& with_weights, const Split& split,
                                              u32 batches, u32 together, Index i_limit, Index j_limit, Index e_limit) {
@@ -77,10 +83,13 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
   unsigned char *const zeros = shared, *const queries = zeros + Tiles::bytes_zeros;
   unsigned char* const keys = queries + stages_q * Tiles::bytes_q;
   unsigned char* const values = keys + stages * Tiles::bytes_k;
-  arrival* const barriers = reinterpret_cast<arrival*>(values + stages * Tiles::bytes_v);
+  constexpr int stages_s = Tiles::stages_s;
+  unsigned char* const of_scores = values + stages * Tiles::bytes_v;  // of each warpgroup in turn
+  arrival* const barriers = reinterpret_cast<arrival*>(of_scores + consumers * stages_s * Tiles::bytes_s);
   arrival *const full_q = barriers, *const empty_q = full_q + stages_q, *const full_k = empty_q + stages_q;
   arrival *const empty_k = full_k + stages, *const full_v = empty_k + stages, *const empty_v = full_v + stages;
-  arrival *const full_t = empty_v + stages, *const empty_t = full_t + Tiles::stages_t;
+  arrival *const full_s = empty_v + stages, *const empty_s = full_s + consumers * stages_s;
+  arrival *const full_t = empty_s + consumers * stages_s, *const empty_t = full_t + Tiles::stages_t;
   u32* const marks = reinterpret_cast<u32*>(empty_t + Tiles::stages_t);  // of each tile of keys that is there
   u32* const tested = marks + (Tiles::block_mask ? (stages + 3) / 4 * 4 : 0);  // of 32 tiles: some, all
   float* const rows_out = reinterpret_cast<float*>(tested + 2 * Tiles::stages_t);  // of each warp
@@ -91,6 +100,10 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
     begin_barriers<stages>(empty_k, consumers);
     begin_barriers<stages>(full_v, 1);
     begin_barriers<stages>(empty_v, consumers);
+    if constexpr (stages_s > 0) {
+      begin_barriers<consumers * stages_s>(full_s, 1);
+      begin_barriers<consumers * stages_s>(empty_s, Tiles::warps);
+    }
     if constexpr (Tiles::block_mask) {
       begin_barriers<Tiles::stages_t>(full_t, 1);
       begin_barriers<Tiles::stages_t>(empty_t, 1);
@@ -218,6 +231,26 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
         for (Index block = 0; block < blocks; ++block) bring_tile(tile, block == 0, j + block * tile_kv, 0);
       });
     }
+    if constexpr (stages_s > 0) {
+      static_assert(!Tiles::block_mask, "the warps that ask for what scores read would test tiles");
+      if (threadIdx.x % 128 == 32) {
+        ring<stages_s> at_s;
+        for_each_tile([&](const query_tile<Index>& tile, Index j, Index blocks) {
+#pragma unroll 1
+          for (Index block = 0; block < blocks; ++block) {
+#pragma unroll 1
+            for (int to = 0; to < consumers; ++to) {
+              const int place = to * stages_s + at_s.stage;
+              wait_arrival(empty_s + place, at_s.parity ^ 1);
+              expect_bytes(full_s + place, Tiles::bytes_s);
+              load_s(of_scores + place * Tiles::bytes_s, full_s + place, tile.batch, tile.i + (Index)(to * 64),
+                     j + block * tile_kv);
+            }
+            at_s.advance();
+          }
+        });
+      }
+    }
     if (asks && begun) bring_values(before.batch, before_j);
     __syncwarp();
   } else {
@@ -278,6 +311,7 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
     // The tile of queries whose sums are under way: the weights of its last keys, where there are `some`, are multiplied
     // beside the first scores of the next one.
     query_tile<Index> under_way{};
+    [[maybe_unused]] ring<(stages_s > 0 ? stages_s : 1)> at_s;
     bool begun = false, some = false, add = false;
     weighted_rows rows;
 #pragma unroll 1
@@ -317,7 +351,18 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
             release(empty_q + at_q.stage);
             at_q.advance();
           }
+          if constexpr (stages_s > 0) {
+            const int place = group * stages_s + at_s.stage;
+            wait_arrival(full_s + place, at_s.parity);
+            held.boxes = of_scores + place * Tiles::bytes_s;
+          }
           rows.template weigh<tile_kv, Tiles::lift>(s, ratio, weights, held, bits, i, now.j, now.open, j_limit, seen_by);
+          if constexpr (stages_s > 0) {
+            settle(s);
+            __syncwarp();
+            if (threadIdx.x % 32 == 0) arrive(empty_s + group * stages_s + at_s.stage);
+            at_s.advance();
+          }
           // Exponentials take their time here. A branch that no sum takes keeps them ahead of the wait, which ptxas moves
           // to the beginning of its block.
           if constexpr (Tiles::packs_early) {

@@ -160,7 +160,8 @@ bool draws(const Kernel& kernel) {
                      [](const Instr& instr) { return instr.kind == InstrKind::random; });
 }
 
-constexpr int kAloneKeys = 80;  // of a tile of warpgroups that take no turns
+constexpr int kAloneKeys = 80;       // of a tile of warpgroups that take no turns
+constexpr int kLeastBoxedKeys = 64;  // of a tile beside which boxes of what scores read have room
 
 // Three warpgroups where the sums are few: they have fewer registers each, too few for a score that takes many.
 std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendParts& parts, const AttendTiles& tiles,
@@ -184,12 +185,17 @@ std::optional<AttendSchedule> choose_wgmma(const Kernel& kernel, const AttendPar
     schedule.tile_kv = f8 ? 128 : 64;
     if (!verify(schedule, kernel, target).empty()) schedule.tile_q = 128;
   }
-  for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
-    if (alone && keys > kAloneKeys) continue;
-    schedule.tile_kv = keys;
-    if (!verify(schedule, kernel, target).empty()) continue;
-    divide_keys(schedule, kernel, parts, target);
-    return schedule;
+  const bool may_box = target.may.score_boxes && tiles.score_bytes > 0 && !schedule.block_mask;
+  for (const bool boxes : {true, false}) {
+    if (boxes && !may_box) continue;
+    schedule.score_boxes = boxes;
+    for (const int keys : {128, 112, 96, 80, 64, 48, 32}) {
+      if ((alone && keys > kAloneKeys) || (boxes && keys < kLeastBoxedKeys)) continue;
+      schedule.tile_kv = keys;
+      if (!verify(schedule, kernel, target).empty()) continue;
+      divide_keys(schedule, kernel, parts, target);
+      return schedule;
+    }
   }
   return std::nullopt;
 }
@@ -225,6 +231,10 @@ std::vector<AttendSchedule> attend_alternatives(const Kernel& kernel, const Atte
   if (chosen.block_mask) {
     result.push_back(chosen);
     result.back().block_mask = false;
+  }
+  if (chosen.score_boxes) {
+    result.push_back(chosen);
+    result.back().score_boxes = false;
   }
   for (const int queries : {64, 128, 192})
     for (const int keys : {64, 80, 96, 112, 128, 144, 160, 176})

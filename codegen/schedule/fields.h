@@ -171,6 +171,7 @@ void fields(F& f, AttendSchedule& s) {
   field(f, "split_kv", s, &AttendSchedule::split_kv);
   field(f, "resident", s, &AttendSchedule::resident);
   field(f, "block_mask", s, &AttendSchedule::block_mask);
+  field(f, "score_boxes", s, &AttendSchedule::score_boxes);
 }
 
 }  // namespace tenon::codegen

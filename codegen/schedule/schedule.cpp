@@ -50,6 +50,7 @@ void take_out(ContractSchedule& schedule, const Features& may) {
 
 void take_out(AttendSchedule& schedule, const Features& may) {
   schedule.block_mask = schedule.block_mask && may.block_mask;
+  schedule.score_boxes = schedule.score_boxes && may.score_boxes;
 }
 
 // Of what other fields rest on. Rows with outer reductions have to be held.

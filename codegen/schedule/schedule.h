@@ -239,6 +239,7 @@ struct AttendSchedule {
   int resident = 1;    ///< wgmma: blocks that a multiprocessor runs at once
   bool block_mask =
       false;  ///< wgmma, cpu: tiles of keys that masks hide are found, and skipped (analysis/tile_tests.h)
+  bool score_boxes = false;  ///< wgmma: what scores read comes as boxes (analysis/read_ahead.h)
 
   bool operator==(const AttendSchedule&) const = default;
 };

@@ -106,6 +106,8 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
     return "the sums of a tile exceed the memory of its keys and values";
   const KeyMasks masks = key_masks(kernel);
   if (schedule.block_mask && tile_tests(kernel, masks).empty()) return "no mask tells tiles of keys apart";
+  if (schedule.score_boxes && (tiles.score_bytes == 0 || schedule.block_mask))
+    return "boxes bring what scores read where its rows differ and begin at 16 bytes, and no tiles are tested";
   const Region open = open_region(kernel, parts, masks);
   const std::int64_t divisor = kernel.axes[static_cast<std::size_t>(parts.j)].extent.bounds(kernel.symbols).divisor;
   const int drawn = drawing(kernel, parts, open, !masks.bounds.empty() || divisor % schedule.tile_kv != 0);
@@ -115,8 +117,9 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
   const bool bounded = !masks.bounds.empty() && (tiles.depth > 128 || consumers == 3);
   // The producer has more of the others' registers.
   const bool lent = (consumers == 3 || schedule.block_mask) && (kernel.wide_index || has_pages(kernel, parts));
-  const int beside = kOfOthers * (computed + !masks.complete() + 2 * loads_keys(kernel, parts, open) + bounded +
-                                  !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent + drawn);
+  const int beside =
+      kOfOthers * (computed + !masks.complete() + (schedule.score_boxes ? 1 : 2 * loads_keys(kernel, parts, open)) +
+                   bounded + !kernel.symbols.empty() + 2 * (computed && bounded && consumers == 3) + lent + drawn);
   const int registers = schedule.tile_kv / 2 + schedule.tile_kv / 4 + wgmma_width(tiles) / 2 + beside;
   const int most = schedule.resident == 2 ? kMostOfShared
                    : consumers == 3       ? kMostOfThree
@@ -124,7 +127,8 @@ Reason verify_wgmma(const AttendSchedule& schedule, const Kernel& kernel, const 
                                           : kMostOfOne;
   if (registers + (schedule.block_mask && consumers > 1 ? kOfBlockMask : 0) > most)
     return "scores, weights and sums exceed the registers";
-  if (wgmma_shared_bytes(schedule, tiles, 1) > wgmma_shared_limit(schedule, target))
+  if (wgmma_shared_bytes(schedule, tiles, {.queries = 1, .scores = schedule.score_boxes ? 1 : 0}) >
+      wgmma_shared_limit(schedule, target))
     return "the tiles exceed the shared memory of a block";
   return {};
 }

@@ -36,6 +36,7 @@ AttendSchedule random_schedule(std::mt19937_64& random) {
   schedule.parts = one_of({1, 1, 1, 2, 3, 7});
   schedule.resident = one_of({1, 1, 2});
   schedule.block_mask = one_of({0, 1, 1}) == 1;
+  schedule.score_boxes = one_of({0, 1}) == 1;
   return schedule;
 }
 

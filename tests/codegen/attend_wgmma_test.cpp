@@ -120,6 +120,47 @@ TEST(WarpgroupAttention, BiasesAreReadAheadOfScores) {
   }
 }
 
+TEST(WarpgroupAttention, BoxesBringWhatScoresRead) {
+  const auto expect = [](AttentionCase c, const std::string& schedule) {
+    c.bias = true;
+    expect_lines(expect_attention(c, schedule + " score_boxes").text, {"const auto open_score = by_boxes("});
+  };
+  for (const char* schedule :
+       {"tile_q=128 tile_kv=64 turns", "tile_q=64 tile_kv=48", "tile_q=64 tile_kv=32 parts=2 stages=3"}) {
+    expect({.name = "rows", .queries = 130, .keys = 200, .lse = true}, schedule);
+    expect({.name = "bf16", .dtype = DType::bf16, .queries = 70, .keys = 64}, schedule);
+    expect({.name = "causal", .queries = 200, .keys = 200, .mask = Mask::causal}, schedule);
+    expect({.name = "window", .queries = 200, .keys = 200, .mask = Mask::window}, schedule);
+    expect({.name = "f32", .queries = 130, .keys = 204, .bias_dtype = DType::f32}, schedule);
+    expect({.name = "bytes", .queries = 130, .keys = 208, .bias_dtype = DType::i8}, schedule);
+  }
+}
+
+TEST(WarpgroupAttention, FaultsOfWhatBoxesBringShow) {
+  const AttentionCase c{
+      .name = "sound", .heads = 4, .queries = 130, .keys = 200, .depth = 16, .width = 32, .bias = true};
+  Kernel kernel = attention_kernel(c, hopper());
+  kernel.schedule = codegen::parse_schedule("attend loop=wgmma tile_q=128 tile_kv=32 turns score_boxes");
+  const codegen::Source source = emit_cuda(kernel, hopper());
+  const Array right = run_on_host(CudaOnHost(source), kernel, source, {}, 1).back();
+  for (const std::string what :
+       {"wait_arrival(full_s + place, at_s.parity);", "wait_arrival(empty_s + place, at_s.parity ^ 1);",
+        "if (threadIdx.x % 32 == 0) arrive(empty_s + group * stages_s + at_s.stage);"}) {
+    codegen::Source faulty = source;
+    ASSERT_TRUE(replace(faulty.text, what, ";")) << what;
+    const CudaOnHost host(faulty);
+    bool shows = false;
+    for (std::uint64_t seed = 1; seed <= 40 && !shows; ++seed) {
+      try {
+        shows = run_on_host(host, kernel, faulty, {}, seed).back().values != right.values;
+      } catch (const std::runtime_error&) {
+        shows = true;
+      }
+    }
+    EXPECT_TRUE(shows) << what;
+  }
+}
+
 // The row of one query has no stride.
 TEST(WarpgroupAttention, OneQueryHasABox) {
   expect_attention({.name = "one_query", .queries = 1, .keys = 200}, "tile_q=64 tile_kv=64");

@@ -187,7 +187,7 @@ Kernel attention_kernel(const AttentionCase& c, const codegen::Target& target) {
     s = build.map(Op::add, {s, build.map(Op::mul, {noise, build.literal(0x1p-32, wide)})});
   }
   if (c.bias) {
-    const int bias = build.input(c.dtype, {c.heads, c.queries, c.keys});
+    const int bias = build.input(c.bias_dtype.value_or(c.dtype), {c.heads, c.queries, c.keys});
     const InstrId read = build.load(bias, head * (c.queries * c.keys) + at(c.keys, i, j));
     s = build.map(Op::add, {s, build.map(Op::cast, {read}, wide)});
   }

@@ -42,7 +42,8 @@ struct AttentionCase {
   bool by_hand = false;  ///< softmax without a guard against rows that are all -inf, divided before the second product
   bool alibi = false, softcap = false, lse = false;
   bool keys_transposed = false;  ///< k stored [heads, depth, keys]
-  bool bias = false;     ///< in memory, as the operands are, for each head, query and key; instead of a loaded mask
+  bool bias = false;  ///< in memory, as the operands are, for each head, query and key; instead of a loaded mask
+  std::optional<DType> bias_dtype = {};  ///< of another type than they are
   bool dropout = false;  ///< weights times 1.25 where a bool of (queries, keys) holds, else 0; instead of a mask
   std::optional<std::int64_t> draws_from = {};  ///< that bool is drawn at random for each of (heads, queries, keys),
                                                 ///< and so is what is added to each score; the first is this element

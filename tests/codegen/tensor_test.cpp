@@ -171,9 +171,11 @@ TEST(TensorKernelText, LengthsBecomeRangesOfKeys) {
   EXPECT_NE(text.find("range.last_open = ends_by(range.last_open, "), std::string::npos) << text;
 }
 
-TEST(TensorKernelText, ABiasIsReadInPairs) {
+TEST(TensorKernelText, ABiasComesInBoxesOrPairs) {
   Target target = codegen::cuda_target("sm_90a");
   AttentionCase c{.name = "bias", .heads = 32, .queries = 512, .keys = 640, .bias = true};
+  expect_lines(emit_cuda(attention_kernel(c, target), target).text, {"const auto open_score = by_boxes("});
+  target.may.score_boxes = false;
   expect_lines(emit_cuda(attention_kernel(c, target), target).text, {"const auto open_score = by_pairs("});
   target.may.read_ahead = false;
   const std::string off = emit_cuda(attention_kernel(c, target), target).text;

@@ -59,7 +59,7 @@ TEST_F(ApiErrors, AnUnknownSwitchOrLevel) {
             "dependent_launch, "
             "keep_reads, "
             "bulk_copies, overlaps, moments, "
-            "read_ahead, wgmma, split_f32, "
+            "read_ahead, score_boxes, wgmma, split_f32, "
             "narrow, "
             "interleave, compose, "
             "late_stores, "

@@ -162,4 +162,18 @@ bool emit_load(Writer& out, const AttentionText& a, const BoxedTile& tile, Launc
   return true;
 }
 
+void emit_score_boxes(Writer& out, const AttentionText& a, const BoxedScores& scores, int keys, LaunchRule& launch) {
+  constexpr int kRows = 64;  // of a warpgroup
+  const int line = kLine / scores.bytes;
+  open_load(out, a, "s", fmt::format("{}, {} {}", axis_name(a, a.parts.i), a.index, axis_name(a, a.parts.j)));
+  out.unrolled("panel", (keys + line - 1) / line);
+  std::string text = fmt::format("copy_box(to + panel * {}, map{}, full, (int)({} + panel * {})", kRows * kLine,
+                                 launch.tensor_maps.size(), axis_name(a, a.parts.j), line);
+  for (std::size_t i = 1; i < scores.box.axes.size(); ++i) text += ", " + box_coordinate(a.kernel, scores.box.axes[i]);
+  out.line(text + ");");
+  out.close();
+  out.close("};");
+  launch.tensor_maps.push_back(tensor_map(a.kernel, scores.box, kRows));
+}
+
 }  // namespace tenon::codegen::cuda

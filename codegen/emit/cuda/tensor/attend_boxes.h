@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "codegen/analysis/read_ahead.h"
 #include "codegen/emit/cuda/tensor/attention.h"
 #include "codegen/emit/source.h"
 #include "codegen/lower/parts.h"
@@ -21,5 +22,9 @@ struct BoxedTile {
 /// "const auto load_k = [&](unsigned char* to, arrival* full, u32 batch, int j) { … };", and the tensor maps that it
 /// uses, behind those that are there. Whether the operand has pages.
 bool emit_load(Writer& out, const AttentionText& a, const BoxedTile& tile, LaunchRule& launch);
+
+/// "const auto load_s = [&](unsigned char* to, arrival* full, u32 batch, int i, int j) { … };": what the scores of 64
+/// queries from i on and of a tile of keys from j on read, and its tensor map.
+void emit_score_boxes(Writer& out, const AttentionText& a, const BoxedScores& scores, int keys, LaunchRule& launch);
 
 }  // namespace tenon::codegen::cuda

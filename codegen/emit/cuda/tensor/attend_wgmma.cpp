@@ -25,9 +25,10 @@ constexpr std::int64_t kOfL2 = 32 << 20;  // bytes of keys and values that are w
 
 // The score's function with the constant left to the exponential: the value that has it is that without.
 void emit_score(Writer& out, const AttentionText& a, const std::string& name, const Region& region,
-                const ScaledScores& scaled, InstrId result, InstrId read = -1) {
+                const ScaledScores& scaled, InstrId result, InstrId read = -1, bool boxed = false) {
   KeyFunction function = drawing_function(a, name, parameter(a, a.parts.scores), region);
   function.read = read;
+  function.boxed = boxed;
   if (read >= 0) std::erase(function.region, read);
   if (scaled.product < 0 || result == scaled.product) {
     std::erase(function.region, scaled.product);
@@ -59,7 +60,8 @@ void emit_visible(Writer& out, const AttentionText& a) {
 }
 
 // "const auto with_weights = [&](u32 batch, const auto& use) { … use(weights, out); };"
-void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled, const Features& may) {
+void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled, const std::optional<BoxedScores>& boxed,
+                  const Features& may) {
   const AttendParts& p = a.parts;
   const bool plain = scaled.value == p.scores;
   const char* by = a.masks.complete() ? "by_ranges" : a.masks.exact ? "by_conditions" : "by_scores";
@@ -69,8 +71,8 @@ void emit_weights(Writer& out, AttentionText& a, const ScaledScores& scaled, con
   emit_keys(out, a);
   if (!a.masks.exact) emit_score(out, a, "score", p.score_region, scaled, p.score);
   if (a.masks.exact && !a.masks.complete()) emit_visible(out, a);
-  emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open,
-             may.read_ahead ? read_ahead(a.kernel, p, a.masks) : -1);
+  const InstrId read = boxed ? boxed->read : may.read_ahead ? read_ahead(a.kernel, p, a.masks) : -1;
+  emit_score(out, a, "open_score", open_region(a.kernel, p, a.masks), scaled, a.masks.open, read, boxed.has_value());
   emit_shift(out, a);
   emit_weight(out, a);
   emit_key_function(out, a, drawing_function(a, "factor", a.real + " w", p.factor_region), factored(a));
@@ -152,7 +154,9 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   const auto multiplied = [&](const OperandPart& part) {  // f8 operands may be of both kinds
     return f8 ? stored_dtype(kernel, kernel.instr(part.value).access) : type;
   };
-  const int stages_q = query_stages(schedule, a.tiles, target);
+  const auto boxed = schedule.score_boxes ? boxed_scores(kernel, p, a.masks) : std::nullopt;
+  if (boxed) emit_score_boxes(out, a, *boxed, schedule.tile_kv, launch);
+  const AttendStages stages = attend_stages(schedule, a.tiles, target);
   emit_product(out,
                {.name = "multiply_scores", .a = multiplied(p.q), .b = multiplied(p.k), .columns = schedule.tile_kv});
   emit_product(out, {.name = "multiply_values",
@@ -163,19 +167,20 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
                      .a_in_registers = true});
   emit_ranges(out, a, schedule.block_mask);
   if (schedule.block_mask) emit_see_tiles(out, a, tile_tests(kernel, a.masks), schedule.tile_kv);
-  emit_weights(out, a, scaled, target.may);
+  emit_weights(out, a, scaled, boxed, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
+  std::string more;  // what few kernels have
+  if (pages || f8 || boxed) more += fmt::format(", {}", pages);
+  if (f8 || boxed) more += fmt::format(", {}", f8 ? std::ilogb(p.weight_scale) : 0);
+  if (boxed) more += fmt::format(", {}, {}", boxed->bytes, stages.scores);
   out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;",
                        storage_type(type), schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles),
-                       schedule.stages, stages_q, schedule.turns, schedule.parts, schedule.split_kv, schedule.resident,
-                       schedule.block_mask,
-                       pages ? ", true"
-                       : f8  ? fmt::format(", false, {}", std::ilogb(p.weight_scale))
-                             : ""));
-  out.line(
-      fmt::format("attend_wgmma<tiles, {}, {}>(shared, join, load_q, load_k, load_v, multiply_scores, multiply_values,",
-                  in_pairs(a) && schedule.parts * schedule.split_kv == 1, a.index));
+                       schedule.stages, stages.queries, schedule.turns, schedule.parts, schedule.split_kv,
+                       schedule.resident, schedule.block_mask, more));
+  out.line(fmt::format(
+      "attend_wgmma<tiles, {}, {}>(shared, join, load_q, load_k, load_v, {}, multiply_scores, multiply_values,",
+      in_pairs(a) && schedule.parts * schedule.split_kv == 1, a.index, boxed ? "load_s" : "0"));
   const bool split = schedule.split_kv > 1;
   out.line(fmt::format("    keys_of, {}, with_weights, {}, {}, {}, {}, {}, {});",
                        schedule.block_mask ? "see_tiles" : "0", split ? "split_tiles{scratch, zeroed}" : "0",
@@ -189,7 +194,7 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   launch.resident = schedule.parts == 1;
   launch.cluster = schedule.parts;
   launch.block = 2 * schedule.tile_q + 128;
-  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles, stages_q));
+  launch.shared_bytes = static_cast<int>(wgmma_shared_bytes(schedule, a.tiles, stages));
   const Dim sums = queries * Dim(std::int64_t{4} * schedule.split_kv * schedule.tile_q * (wgmma_width(a.tiles) + 16));
   return finish(kernel, out, launch, target, schedule.resident,
                 split ? Meeting{.scratch_bytes = sums, .zeroed_bytes = queries * Dim(kCounters)} : Meeting{});

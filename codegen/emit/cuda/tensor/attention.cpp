@@ -114,13 +114,19 @@ void emit_keys(Writer& out, AttentionText& a) {
 
 namespace {
 
-void open_pairs(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& given) {
+void open_ahead(Writer& out, const AttentionText& a, const KeyFunction& function, const std::string& given) {
   const Instr& load = a.kernel.instr(function.read);
   const DType stored = stored_dtype(a.kernel, load.access);
-  out.open(fmt::format("const auto {} = by_pairs([&]({}, {} {}) -> {} {{", function.name, query(a), a.index,
-                       axis_name(a, a.parts.j), pack_type(stored, 2)));
-  out.line(fmt::format("return {};", vector_load(a.kernel, function.read, {.axis = a.parts.j, .vector = 2}, a.names)));
-  out.close(fmt::format("}}, [&]({}, {} x{}) -> {} {{", given, storage_type(stored), function.read, a.real));
+  const std::string head = fmt::format("[&]({}, {} x{}) -> {} {{", given, storage_type(stored), function.read, a.real);
+  if (function.boxed) {
+    out.open(fmt::format("const auto {} = by_boxes({}{{}}, {}", function.name, storage_type(stored), head));
+  } else {
+    out.open(fmt::format("const auto {} = by_pairs([&]({}, {} {}) -> {} {{", function.name, query(a), a.index,
+                         axis_name(a, a.parts.j), pack_type(stored, 2)));
+    const Lanes pair{.axis = a.parts.j, .vector = 2};
+    out.line(fmt::format("return {};", vector_load(a.kernel, function.read, pair, a.names)));
+    out.close("}, " + head);
+  }
   out.line(fmt::format("const {} v{} = {};", value_type(load.dtype), function.read,
                        decoded(fmt::format("x{}", function.read), stored)),
            comment(load));
@@ -131,7 +137,7 @@ void open_pairs(Writer& out, const AttentionText& a, const KeyFunction& function
 void open_key_function(Writer& out, const AttentionText& a, const KeyFunction& function) {
   const std::string given = fmt::format("{}, {} {}, {}", query(a), a.index, axis_name(a, a.parts.j), function.given);
   const std::size_t count = function.drawn.size();
-  if (function.read >= 0) return open_pairs(out, a, function, given);
+  if (function.read >= 0) return open_ahead(out, a, function, given);
   if (count == 0) return out.open(fmt::format("const auto {} = [&]({}) -> {} {{", function.name, given, a.real));
   out.open(fmt::format("const auto {} = by_fours([&]({}, {} four) -> pack<philox_block, {}> {{", function.name,
                        query(a), a.index, count));

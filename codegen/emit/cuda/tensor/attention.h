@@ -39,13 +39,14 @@ void emit_weight(Writer& out, const AttentionText& a);
 /// is given these as well: "const auto score = by_fours([&](int i, int four) -> pack<philox_block, 1> { … },
 /// [&](int i, int j, float v5, const pack<int, 1>& drawn) -> float { … });". So is what is read in pairs
 /// (read_ahead.h): "by_pairs([&](int i, int j) -> pack<bf16, 2> { … }, [&](int i, int j, float v5, bf16 x6) -> float {
-/// … });".
+/// … });", or in boxes: "by_boxes(bf16{}, [&](int i, int j, float v5, bf16 x6) -> float { … });".
 struct KeyFunction {
   std::string name;
   std::string given;  ///< "float v5"
-  Region region;      ///< less what is drawn, or read in pairs
+  Region region;      ///< less what is drawn, or read ahead
   Region drawn;
   InstrId read = -1;
+  bool boxed = false;  ///< `read` comes as boxes
 };
 /// Without anything that is drawn by fours.
 KeyFunction key_function(const std::string& name, const std::string& given, const Region& region);
