@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "codegen/analysis/key_bounds.h"
+#include "codegen/lower/affine.h"
 #include "codegen/lower/body.h"
 #include "codegen/lower/body_builder.h"
 #include "codegen/lower/masked_scores.h"
@@ -357,9 +358,15 @@ class Demand {
     if (table[axis].is(1)) {  // wherever the index points, there is one element
       inner.push_back(Index(0));
     } else {
-      const InstrId position =
-          element_position(demand(node.operands[1], Coordinates(first, last), guards), table[axis]);
-      inner.push_back(Index::value(position, table[axis]));
+      const std::size_t before = kernel_.body.size();
+      const InstrId index = demand(node.operands[1], Coordinates(first, last), guards);
+      const std::optional<Index> affine = affine_value(kernel_, index);
+      if (affine && proven_inside(*affine, table[axis], context_)) {
+        inner.push_back(*affine);
+        forget_from(before);
+      } else {
+        inner.push_back(Index::value(element_position(index, table[axis]), table[axis]));
+      }
     }
     inner.insert(inner.end(), last, at.end());
     if (table[axis].bounds(kernel_.symbols).min >= 1) return demand(node.operands[0], inner, guards);
@@ -369,6 +376,12 @@ class Demand {
     if (kernel_.instr(id).kind == InstrKind::load) return id;
     const DType dtype = graph_.type(node.operands[0]).dtype;
     return body_.select(there, dtype, id, body_.literal(dtype, std::int64_t{0}));
+  }
+
+  // Instructions that nobody has asked for but who just did.
+  void forget_from(std::size_t first) {
+    kernel_.body.erase(kernel_.body.begin() + static_cast<std::ptrdiff_t>(first), kernel_.body.end());
+    std::erase_if(known_, [&](const auto& one) { return one.second >= static_cast<InstrId>(first); });
   }
 
   // take's rule: negative indices count from the end, then all are clamped.

@@ -10,18 +10,18 @@
 // while another has its softmax. Of the keys of a tile of queries each of `parts` blocks, a cluster, has a share, or each of
 // `split_kv` blocks, all of which run at once and meet in memory.
 // `block_mask`: three warps test which tiles of keys are visible, and one asks for those. `pages`: a table says where boxes
-// are. `stages_q`: tiles of queries that are there or on their way. `resident`: blocks that a multiprocessor runs at once.
+// are. `stages_q`: tiles of queries that are there or on their way, `whole_q`: all of 64 queries for each warpgroup. `resident`: blocks that a multiprocessor runs at once.
 // Of f8, lines of values lie along the keys, and weights are multiplied by 2^`lift`, since f8 has few exponents.
 // Boxes bring what the scores of each warpgroup read, elements of `score_bytes`, `stages_s` tiles of keys ahead: 0 where
 // they bring none.
-template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool turns_, int parts_,
+template <class T, int consumers_, int tile_kv_, int depth_, int width_, int stages_, int stages_q_, bool whole_q_, bool turns_, int parts_,
           int split_kv_, int resident_, bool block_mask_, bool pages_ = false, int lift_ = 0, int score_bytes_ = 0,
           int stages_s_ = 0>
 struct attend_tiles {
   using element = T;
   static constexpr int consumers = consumers_, tile_kv = tile_kv_, depth = depth_, width = width_;
   static constexpr int stages = stages_, stages_q = stages_q_;
-  static constexpr bool turns = turns_, block_mask = block_mask_, pages = pages_;
+  static constexpr bool whole_q = whole_q_, turns = turns_, block_mask = block_mask_, pages = pages_;
   static constexpr int parts = parts_, split_kv = split_kv_;
   static constexpr int lift = lift_;
   static constexpr int in_line = 128 / sizeof(T), in_step = 32 / sizeof(T);  // elements; of an instruction's depth
@@ -268,12 +268,13 @@ __device__ __forceinline__ void attend_wgmma(unsigned char* shared, const Join& 
     const auto release = [&](arrival* empty) {
       if (tells) arrive(empty);
     };
-    // The rows of a thread's fragments; rows beyond the last query repeat it and are not stored.
+    // The rows of a thread's fragments; rows beyond the last query repeat it and are not stored. Where there are none the
+    // compiler sees that what depends on distances is the same for both, eight keys apart.
     const auto rows_of = [&](Index (&i)[2], Index i0) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         i[r] = i0 + (Index)(threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4 + r * 8);
-        i[r] = i[r] < i_limit ? i[r] : i_limit - 1;
+        if (!Tiles::whole_q) i[r] = i[r] < i_limit ? i[r] : i_limit - 1;
       }
     };
     float s[tile_kv / 2], sum[Tiles::width / 2], ratio[2];

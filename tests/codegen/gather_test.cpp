@@ -2,6 +2,8 @@
 // that share an operand. Which schedules have them, and that they compute the same.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/analysis/gathered_rows.h"
 #include "codegen/kernel/kernel.h"
 #include "ir/text/text.h"
@@ -57,6 +59,33 @@ TEST(Gather, FromSharedMemoryGivesTheSameWhateverTheBlock) {
           expect_right(fmt::format("graph g(x: {}[13, {}], i: i64[{}]) {{ y = add(take(x, i, axis=1), 1); return y }}",
                                    dtype, table, length),
                        {}, staged(32, length % 8 == 0 ? 4 : 1, strip, unroll, strip == 3));
+}
+
+// What is taken at an affine function of positions that is surely inside is a view: no index is computed or tested.
+TEST(Gather, PositionsThatAreAffineAreViews) {
+  const auto is_view = [](const std::string& graph) {
+    const Kernel kernel = expect_right("graph g(" + graph + "; return y }", {}, {}).kernel;
+    return std::all_of(kernel.body.begin(), kernel.body.end(), [](const Instr& instr) {
+      return instr.kind != InstrKind::load || instr.access.offset.values().empty();
+    });
+  };
+  const std::string i = "i = iota(shape=[48], dtype=i64); ";
+  EXPECT_TRUE(is_view("x: f32[5, 48]) { " + i + "y = take(x, sub(47, i), axis=1)"));
+  EXPECT_TRUE(is_view("x: f32[5, 16]) { " + i + "y = take(x, floor_div(i, 3), axis=1)"));
+  EXPECT_TRUE(is_view("x: bf16[5, 20]) { " + i + "y = take(x, add(mod(i, 7), 13), axis=1)"));
+  EXPECT_TRUE(is_view("x: f32[5, 95]) { " + i + "y = take(x, mul(i, 2), axis=1)"));
+  // The relative positions of a window of 7 x 7 (Liu et al., "Swin Transformer", 2021).
+  EXPECT_TRUE(
+      is_view("t: f32[169, 3], s: f32[3, 49, 49]) {\n"
+              "  i = iota(shape=[49, 1], dtype=i32)\n"
+              "  j = iota(shape=[49], dtype=i32)\n"
+              "  rows = add(sub(floor_div(i, 7), floor_div(j, 7)), 6)\n"
+              "  columns = add(sub(mod(i, 7), mod(j, 7)), 6)\n"
+              "  y = add(s, transpose(take(t, add(mul(rows, 13), columns)), perm=[2, 0, 1]))"));
+  EXPECT_FALSE(is_view("x: f32[5, 48]) { " + i + "y = take(x, sub(i, 4), axis=1)"));  // some from the end
+  EXPECT_FALSE(is_view("x: f32[5, 48]) { " + i + "y = take(x, add(i, 1), axis=1)"));  // the last one is clamped
+  EXPECT_FALSE(is_view("x: f32[5, 48]) { " + i + "y = take(x, mul(i, i), axis=1)"));
+  EXPECT_FALSE(is_view("x: f32[5, 48], k: i64[48]) { y = take(x, k, axis=1)"));
 }
 
 TEST(Gather, FromSharedMemoryOfSeveralOperands) {

@@ -170,13 +170,14 @@ Source emit_attend_wgmma(const Kernel& kernel, const Target& target) {
   emit_weights(out, a, scaled, boxed, target.may);
   const Dim batches = extent_of_axes(kernel, p.batch);
   const auto text = [&](int axis) { return dim_text(extent(a, axis), a.names); };
+  const bool whole_q = extent(a, p.i).bounds(kernel.symbols).divisor % schedule.tile_q == 0;
   std::string more;  // what few kernels have
   if (pages || f8 || boxed) more += fmt::format(", {}", pages);
   if (f8 || boxed) more += fmt::format(", {}", f8 ? std::ilogb(p.weight_scale) : 0);
   if (boxed) more += fmt::format(", {}, {}", boxed->bytes, stages.scores);
-  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;",
+  out.line(fmt::format("using tiles = attend_tiles<{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}{}>;",
                        storage_type(type), schedule.tile_q / 64, schedule.tile_kv, a.tiles.depth, wgmma_width(a.tiles),
-                       schedule.stages, stages.queries, schedule.turns, schedule.parts, schedule.split_kv,
+                       schedule.stages, stages.queries, whole_q, schedule.turns, schedule.parts, schedule.split_kv,
                        schedule.resident, schedule.block_mask, more));
   out.line(fmt::format(
       "attend_wgmma<tiles, {}, {}>(shared, join, load_q, load_k, load_v, {}, multiply_scores, multiply_values,",
