@@ -390,7 +390,15 @@ ReduceSchedule choose_rows_apart(const Kernel& kernel, const Target& target) {
   if (!holds_rows(schedule)) schedule = rereading(kernel, target);
   if (holds_rows(schedule) && (schedule.team.threads < kMostThreadsOfRow || registers_are_enough(schedule, kernel)))
     return schedule;
-  return read_once(kernel, target, schedule).value_or(schedule);
+  const auto once = read_once(kernel, target, schedule);
+  // Operands that all rows share are shifted to each peeled row anew, for which small teams of the grid have too few
+  // threads (softmax behind a mask of bf16 [396, 50257] on an H200: 66 us by them, 45 read twice; beside two vectors of
+  // columns, [859, 57089] 293 and 163).
+  constexpr int kSmallTeam = 4;  // blocks; of f16 [77, 801777] 24 take 207 us, 328 read twice
+  const bool shifts =
+      schedule.peeled && widest_of(kernel) == 2 && row_loads(kernel).size() > row_streams(kernel).size();
+  if (once && once->team.grid > 1 && once->team.grid <= kSmallTeam && is_online(schedule) && shifts) return schedule;
+  return once.value_or(schedule);
 }
 
 namespace {

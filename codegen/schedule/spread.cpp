@@ -14,13 +14,19 @@ constexpr std::int64_t kShare = 4;          // a fourth of what a point moves mu
 constexpr std::int64_t kLoadedBytes = 256;  // that a thread holds of what differs between its vectors: 64 registers
 constexpr int kLeastUnroll = 3;             // two vectors took longer than one (bench/results/map-log.md)
 constexpr int kMostUnroll = 16;
-constexpr int kWaves = 4;  // blocks for each multiprocessor that must be left
+// Where what the caches keep is so many times the rest (bf16 [131072, 768] by four vectors of its channels on an H200:
+// 125 us as it lies, 97 by four vectors, 96 by two; [262144, 128] 41.4 and 35.4).
+constexpr std::int64_t kCrowded = 2;
+constexpr int kUnrollOfCached = 4;
+constexpr std::int64_t kApart = 64;  // points of a row, of which a warp has different ones (f16 [.., 8]: 71 us, 90 so)
+constexpr int kWaves = 4;            // blocks for each multiprocessor that must be left
 
 bool varies(const Instr& instr, std::size_t axis) { return (instr.depends >> axis & 1) != 0; }
 
 // What one point moves, of tensors that differ from element to element.
 struct Bytes {
   std::int64_t shared = 0, own = 0, stored = 0;  // loaded by every point of the outermost axis alike, or for itself
+  std::int64_t cached = 0;                       // what is alike and stays in the caches until it is loaded again
   std::int64_t all() const { return shared + own + stored; }
 };
 
@@ -34,8 +40,8 @@ std::int64_t points_between(const Kernel& kernel, const Instr& load) {
   return points;
 }
 
-// What the caches keep in the meantime is not shared: it costs nothing to load again (f16 [32, 7, 68, 12288] and two
-// rows on an H100: 375 us spread for the rows' sake, 285 as it lies).
+// What the caches keep in the meantime costs little to load again (f16 [32, 7, 68, 12288] and two rows on an H100: 375
+// us spread for the rows' sake, 285 as it lies), unless it is much more than the rest.
 Bytes bytes_of_point(const Kernel& kernel, const Target& target) {
   Bytes bytes;
   for (const Store& store : kernel.stores) bytes.stored += element_bytes(kernel, store.access);
@@ -51,6 +57,8 @@ Bytes bytes_of_point(const Kernel& kernel, const Target& target) {
       bytes.own += size;
     else if (points_between(kernel, load) * all >= percent_of_l2(target, kKeptPercent))
       bytes.shared += size;
+    else
+      bytes.cached += size;
   });
   return bytes;
 }
@@ -71,14 +79,18 @@ bool may_spread(const Kernel& kernel, const MapSchedule& schedule) {
 MapSchedule spread_where_it_pays(const Kernel& kernel, const Target& target, const MapSchedule& chosen) {
   MapSchedule spread = chosen;
   spread.spread = true;
-  spread.cache.streaming_loads = true;
-  spread.cache.keep_reads = false;
   Dim points(1);
   for (const Axis& axis : kernel.axes) points = points * axis.extent;
   if (kernel.axes.size() < 2 || !points.is_constant() || !kernel.axes[0].extent.is_constant()) return chosen;
   const Bytes bytes = bytes_of_point(kernel, target);
-  if (bytes.shared == 0 || bytes.shared * kShare < bytes.all()) return chosen;
-  for (int unroll = kMostUnroll; unroll >= kLeastUnroll; --unroll) {
+  const bool apart = kernel.axes.back().extent.is_constant() && kernel.axes.back().extent.constant() >= kApart;
+  const bool crowded = apart && bytes.shared == 0 && bytes.cached >= kCrowded * bytes.all();
+  if (!crowded) {
+    if (bytes.shared * kShare < bytes.all() || bytes.shared == 0) return chosen;
+    spread.cache.streaming_loads = true;
+    spread.cache.keep_reads = false;
+  }
+  for (int unroll = crowded ? kUnrollOfCached : kMostUnroll; unroll >= (crowded ? 2 : kLeastUnroll); --unroll) {
     if (kernel.axes[0].extent.constant() % unroll != 0) continue;
     spread.unroll = unroll;
     spread.threads = spread.unroll == 16 ? 256 : 128;
