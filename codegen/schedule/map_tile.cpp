@@ -11,6 +11,8 @@
 namespace tenon::codegen {
 namespace {
 
+constexpr double kFuller = 1.25;  // tiles, for which they have half as many columns
+
 // Every store writes along the innermost axis, or is among `transposed`.
 bool stores_are_contiguous(const Kernel& kernel, const Transposed& transposed) {
   const int inner = static_cast<int>(kernel.axes.size()) - 1;
@@ -78,6 +80,11 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
     tile.columns *= 2;
     if (transpose_bytes(kernel, tile) <= kStaticSharedBytes) schedule.tile = tile;
   }
+  // Half as many columns of single words where those fill tiles better (H200: f32 [.., 75, 75] turned 88 us by 64, 66
+  // by 32; [.., 17, 8, 65] 510 and 363).
+  if (schedule.vector == 1 && narrowest == 4 && schedule.tile->columns == 64 &&
+      share_filled(columns, 32, 0) > kFuller * share_filled(columns, 64, 0))
+    schedule.tile->columns = 32;
   // Narrow elements need so many registers, or instructions, that blocks of 512 wait for each other (H100, 256 beside
   // 512: i8 [14960, 4096] 60 and 102 us, f16 [3, 69, 314008] 133 and 168; f32 2 % slower).
   constexpr std::int64_t kWord = 4;
@@ -116,7 +123,6 @@ void shift_narrow_tile(MapSchedule& schedule, const Kernel& kernel, const Target
   shifted.threads = size == 1 ? 256 : 512;  // of i8 [204675, 768], 83 registers: 146 us, and 247 with 512 (H100)
   // Shorter rows where long ones end far beyond the axis (bf16 [128, 161, 57, 57] turned on an H200: 151 us by tiles of
   // 128 columns, of which two are 30 % empty, 107 by 64).
-  constexpr double kFuller = 1.25;
   const std::int64_t last = kernel.axes.back().extent.bounds(kernel.symbols).max;
   if (share_filled(last, shifted.tile->columns / 2, shifted.vector) >
       kFuller * share_filled(last, shifted.tile->columns, shifted.vector)) {

@@ -29,6 +29,17 @@ TEST(ReduceSchedule, RowsThatRegistersHoldStayThere) {
             "reduce team=block threads=512 vector=8 keep=registers elements=64 streaming");
 }
 
+// What a warp's registers cannot hold, a block's do.
+TEST(ReduceSchedule, RowsOfSeveralOperandsAreHeldByBlocks) {
+  EXPECT_EQ(chosen("x: f32[38912, 1024]) { y = layer_norm(x, axis=1)"),
+            "reduce team=warp threads=128 vector=4 keep=registers elements=32 streaming keep_reads");
+  EXPECT_EQ(chosen("x: f32[38912, 1024], z: f32[38912, 1024]) { y = layer_norm(add(x, z), axis=1)"),
+            "reduce team=block threads=128 vector=4 keep=registers elements=8 streaming keep_reads");
+  EXPECT_EQ(chosen("x: bf16[38912, 1024], z: bf16[38912, 1024], w: bf16[38912, 1024]) {\n"
+                   "  y = softmax(add(x, add(z, w)))"),
+            "reduce team=block threads=128 vector=8 keep=registers elements=8 streaming keep_reads");
+}
+
 // Few large rows are under way at once: 64 KB or so on a multiprocessor.
 TEST(ReduceSchedule, LargeRowsInRegistersAreFew) {
   EXPECT_EQ(chosen("x: bf16[64, 8192]) { y = softmax(x)"),
@@ -314,6 +325,14 @@ TEST(ReduceSchedule, SingleElementsAtPlacesThatTakeQuotientsHaveRegisters) {
   EXPECT_EQ(chosen("x: f32[864, 32769]) { y = max(tanh(x), axis=0)"),
             "reduce team=column threads=256 vector=1 unroll=16")
       << "one axis";
+}
+
+// Of odd rows of 2-byte elements, long pieces: those of 16 columns are two sectors each.
+TEST(ReduceSchedule, OddColumnsOfTwoBytesHaveLongPieces) {
+  EXPECT_EQ(chosen("x: bf16[257, 313225]) { y = div(x, sum(x, axis=0, keepdims=true))"),
+            "reduce team=column threads=1024 columns=128 vector=1 keep=registers elements=33 streaming least_blocks=1");
+  EXPECT_EQ(chosen("x: bf16[859, 57089]) { y = sub(x, mean(x, axis=0, keepdims=true))"),
+            "reduce team=column threads=512 vector=1 keep=registers elements=54 streaming least_blocks=2");
 }
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
