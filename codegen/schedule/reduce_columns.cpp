@@ -299,10 +299,11 @@ std::optional<ReduceSchedule> hold_columns(const Kernel& kernel, const Target& t
   constexpr HeldBlock kUnaligned[] = {
       {256, 512, 26}, {512, 512, 34, 34}, {1024, 512, 26}, {512, 32, 16, 34}, {1024, 32, 16}};
   // Elements of 2 bytes of odd rows: pieces of 16 columns are 2 sectors each time, and mostly of a neighbour (H200:
-  // bf16 [257, 313225] over their sums 234 us by 16 columns, 150 by 128; standardized [859, 57089] 100 by 16, 44 by
-  // 32).
+  // bf16 [257, 313225] over their sums 234 us by 16 columns, 150 by 128; standardized [859, 57089] 100 by 16, 69 by 32
+  // and 1024 threads, 44 by 512 that spill some on other graphs).
   constexpr HeldBlock kUnalignedNarrow[] = {{256, 256, 26},     {512, 256, 34, 34}, {1024, 256, 34, 34},
-                                            {512, 128, 34, 34}, {512, 64, 56, 56},  {1024, 32, 24}};
+                                            {512, 128, 34, 34}, {512, 64, 48, 48},  {1024, 64, 28},
+                                            {1024, 32, 24}};
   if (!shape.known || shape.length < 2 || !rereads(kernel)) return std::nullopt;
   ReduceSchedule schedule;
   schedule.team.mapping = RowMapping::column;

@@ -141,9 +141,9 @@ TEST(ReduceSchedule, AMeanAndSquaresDownColumnsTakeOneSweep) {
       << "117 us in peeled vectors, 75 in elements";
   EXPECT_EQ(chosen("x: bf16[317, 192, 1024]) { y = var(x, axis=[1])"),
             "reduce team=column threads=128 vector=8 unroll=8 moments streaming_loads");
-  EXPECT_EQ(
-      chosen("x: f32[131072, 128]) { y = var(x, axis=[0])"),
-      "reduce team=column threads=128 vector=4 unroll=4 moments cut=splits parts=528 finish=warp streaming_loads");
+  EXPECT_EQ(chosen("x: f32[131072, 128]) { y = var(x, axis=[0])"),
+            "reduce team=column threads=128 vector=4 unroll=4 moments cut=splits parts=528 finish=warp streaming_loads "
+            "least_blocks=6");
 }
 
 // Of narrow elements of which much is computed; the others have more under way in smaller blocks.
@@ -331,8 +331,12 @@ TEST(ReduceSchedule, SingleElementsAtPlacesThatTakeQuotientsHaveRegisters) {
 TEST(ReduceSchedule, OddColumnsOfTwoBytesHaveLongPieces) {
   EXPECT_EQ(chosen("x: bf16[257, 313225]) { y = div(x, sum(x, axis=0, keepdims=true))"),
             "reduce team=column threads=1024 columns=128 vector=1 keep=registers elements=33 streaming least_blocks=1");
+  EXPECT_EQ(chosen("x: bf16[700, 57089]) { y = sub(x, mean(x, axis=0, keepdims=true))"),
+            "reduce team=column threads=512 vector=1 keep=registers elements=44 streaming least_blocks=2");
+  EXPECT_EQ(chosen("x: f16[760, 57089]) { y = softmax(x, axis=0)"),
+            "reduce team=column threads=512 vector=1 keep=registers elements=48 streaming least_blocks=2");
   EXPECT_EQ(chosen("x: bf16[859, 57089]) { y = sub(x, mean(x, axis=0, keepdims=true))"),
-            "reduce team=column threads=512 vector=1 keep=registers elements=54 streaming least_blocks=2");
+            "reduce team=column threads=1024 vector=1 keep=registers elements=27 streaming least_blocks=1");
 }
 
 TEST(ReduceSchedule, ColumnsThatRegistersHoldAreReadOnce) {
