@@ -86,7 +86,8 @@ void choose_lanes(ReduceSchedule& schedule, const Kernel& kernel, const Target& 
   const bool once = !rereads(kernel) && !stores_elements(kernel) && !finds_index(kernel) && shape.known;
   // Lanes that find an index meet twice (argmax on an H200 of u8 rows of 512: 85 us of 32 lanes, 61 of 8; of bf16 rows
   // of 512 35 of 32, 31 of 16; of f32 rows nothing is gained).
-  if (finds_index(kernel) && widest_of(kernel) <= 2 && vector_bytes >= kWideVector) each = kVectorsOfBytes;
+  if (finds_index(kernel) && widest_of(kernel) <= 2 && vector_bytes >= kWideVector)
+    each = std::max(each, kVectorsOfBytes);
   if (once)
     each = vector_bytes < kWideVector ? kBytesOfLane / vector_bytes : widest_of(kernel) == 1 ? kVectorsOfBytes : each;
   const auto enough = [&](int threads, int lanes) {

@@ -221,9 +221,10 @@ ReduceSchedule with_blocks(ReduceSchedule schedule, const Kernel& kernel, const 
   const int most_resident = target.registers_per_multiprocessor / kLeastRegisters;
   const bool gathers_two = outer_reductions(kernel).size() > 1 && threads_for(vectors, 256) > 128;
   // The next row in registers pays for no single elements of 2 bytes, of which each is a load (gradients of norms of
-  // bf16 rows of 2047 on an H200: 111 us, 72 without; of 4359 93 and 64).
-  constexpr std::int64_t kMostSingles = 4608;
-  const bool singles = schedule.vector == 1 && widest_load(kernel, true) == 2 && vectors <= kMostSingles;
+  // bf16 rows of 2047 on an H200: 111 us, 72 without; of 4359 93 and 64; but of 1000 48 and 55).
+  constexpr std::int64_t kLeastSingles = 1024, kMostSingles = 4608;
+  const bool singles =
+      schedule.vector == 1 && widest_load(kernel, true) == 2 && vectors > kLeastSingles && vectors <= kMostSingles;
   for (const int stages : {2, 1, 0})
     for (const int most : {128, 256, 512, 1024})
       for (const int resident : {most_resident, most_resident / 2}) {
