@@ -100,11 +100,12 @@ std::int64_t shared_bytes(const AttendSchedule& schedule, const AttendTiles& til
 
 /// Columns of values that warpgroups multiply: whole turns of their results.
 int wgmma_width(const AttendTiles& tiles);
-/// Dynamic shared memory of an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh), with that
-/// many tiles of queries and of what scores read.
+/// Tiles that an attend kernel whose main loop is wgmma (codegen/prelude/attend_wgmma.cuh) holds: of queries, and of
+/// what the scores of its warpgroups read.
 struct AttendStages {
   int queries = 1, scores = 0;
 };
+/// Its dynamic shared memory, with so many.
 std::int64_t wgmma_shared_bytes(const AttendSchedule& schedule, const AttendTiles& tiles, AttendStages stages);
 /// What a block may have of it, so that `resident` blocks fit.
 std::int64_t wgmma_shared_limit(const AttendSchedule& schedule, const Target& target);

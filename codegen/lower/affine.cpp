@@ -6,7 +6,7 @@
 namespace tenon::codegen {
 namespace {
 
-constexpr int kMostSteps = 16;  // from a value back to positions and literals
+constexpr int kMostSteps = 10;  // from a value back to positions and literals: a sum of itself is gone through twice
 
 // Index arithmetic is exact, that of the type is too within these.
 constexpr std::int64_t kMost = std::int64_t{1} << 30;

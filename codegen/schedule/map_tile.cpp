@@ -80,8 +80,8 @@ void choose_tile(MapSchedule& schedule, const Kernel& kernel, const Target& targ
     tile.columns *= 2;
     if (transpose_bytes(kernel, tile) <= kStaticSharedBytes) schedule.tile = tile;
   }
-  // Half as many columns of single words where those fill tiles better (H200: f32 [.., 75, 75] turned 88 us by 64, 66
-  // by 32; [.., 17, 8, 65] 510 and 363).
+  // Half as many columns of single words where those fill tiles better (f32 [.., 75, 75] turned on an H200: 88 us by
+  // 64, 66 by 32).
   if (schedule.vector == 1 && narrowest == 4 && schedule.tile->columns == 64 &&
       share_filled(columns, 32, 0) > kFuller * share_filled(columns, 64, 0))
     schedule.tile->columns = 32;

@@ -223,6 +223,7 @@ ReduceSchedule with_blocks(ReduceSchedule schedule, const Kernel& kernel, const 
   // The next row in registers pays for no single elements of 2 bytes, of which each is a load (gradients of norms of
   // bf16 rows of 2047 on an H200: 111 us, 72 without; of 4359 93 and 64; but of 1000 48 and 55).
   constexpr std::int64_t kLeastSingles = 1024, kMostSingles = 4608;
+  constexpr int kMostOfSingles = 8;  // of a thread with the fewest registers; nine of rows of 2049 spill
   const bool singles =
       schedule.vector == 1 && widest_load(kernel, true) == 2 && vectors > kLeastSingles && vectors <= kMostSingles;
   for (const int stages : {2, 1, 0})
@@ -232,6 +233,7 @@ ReduceSchedule with_blocks(ReduceSchedule schedule, const Kernel& kernel, const 
         if (most == 128 && (stages < 2 || !gathers_two || resident == most_resident)) continue;
         persistent(schedule).stages = stages;
         const ReduceSchedule held = held_by(schedule, kernel, target, threads_for(vectors, most), resident);
+        if (singles && resident == most_resident && held_elements(held) > kMostOfSingles) continue;
         if (held.team.threads <= resident && (stages < 2 || held.team.threads <= 512) &&
             fits(held, kernel, target, resident))
           return held;
